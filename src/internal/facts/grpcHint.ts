@@ -1,4 +1,4 @@
-import { get } from "../safe.ts"
+import { get, look } from "../safe.ts"
 
 /** What a server asks of gRPC clients by pushback: a delay in milliseconds, no retry, or nothing (`undefined`). */
 export type Pushback = number | "stop" | undefined
@@ -8,15 +8,9 @@ const maxPushbackMillis = 2 ** 31 - 1
 
 /** The values of a key in the metadata of gRPC clients: grpc-js, nice-grpc, `Headers`, or a plain record. */
 const metadataValues = (error: unknown, key: string): ReadonlyArray<unknown> => {
-  const metadata: any = get(error, "metadata") ?? get(error, "trailers")
-  if (typeof metadata !== "object" || metadata === null) return []
-  const value = typeof metadata.getAll === "function"
-    ? metadata.getAll(key)
-    : typeof metadata.get === "function"
-    ? metadata.get(key)
-    : metadata[key]
-  if (value === undefined || value === null) return []
-  return Array.isArray(value) ? value : [value]
+  const metadata: any = get(error, "metadata") ?? get(error, "trailers") ?? {}
+  const read = [metadata.getAll, metadata.get].find((read) => typeof read === "function")
+  return [(read === undefined ? metadata[key] : read.call(metadata, key)) ?? []].flat()
 }
 
 const wholeMillis = /^\s*\d{1,256}\s*$/
@@ -38,50 +32,41 @@ export const pushback = (error: unknown): Pushback => pushbackOf(metadataValues(
 /** A status with details is at most this long, in bytes. */
 const maxStatusLength = 65_536
 
-type Value = number | Uint8Array
+/** The wire types of a protobuf message: numbers, and bytes of any length. The others are skipped. */
+const [ofNumber, ofFixed64, ofBytes, ofFixed32] = [0, 1, 2, 5]
 
-/**
- * The values of one field of a protobuf message: numbers, or bytes. Throws `RangeError` if the bytes are not a valid
- * message.
- */
-const valuesOf = (input: Uint8Array, wanted: number): ReadonlyArray<Value> => {
-  const values: Array<Value> = []
+/** The values of one field of a protobuf message that have this wire type. Throws if the bytes are not a valid message. */
+const valuesOf = <A>(input: Uint8Array, field: number, ofType: number): ReadonlyArray<A> => {
+  const values: Array<any> = []
   let at = 0
   const varint = (): number => {
     let value = 0n
     for (let shift = 0n; shift < 70n; shift += 7n) {
-      const byte = input[at++]
-      if (byte === undefined) break
-      value |= BigInt(byte & 127) << shift
-      if (byte < 128) return Number(BigInt.asIntN(64, value))
+      const byte = BigInt(input[at++]!)
+      value |= (byte & 127n) << shift
+      if (byte < 128n) return Number(BigInt.asIntN(64, value))
     }
-    throw new RangeError("invalid varint")
+    throw new RangeError()
   }
   const take = (length: number): Uint8Array => {
-    if (!(length >= 0 && at + length <= input.length)) throw new RangeError("too short")
+    if (!(length >= 0 && at + length <= input.length)) throw new RangeError()
     return input.subarray(at, at += length)
-  }
-  const read = (type: number): Value => {
-    if (type === 0) return varint()
-    if (type === 2) return take(varint())
-    if (type === 1 || type === 5) return take(type === 1 ? 8 : 4)
-    throw new RangeError("invalid wire type")
   }
   while (at < input.length) {
     const tag = varint()
-    const value = read(tag % 8)
-    if (Math.floor(tag / 8) === wanted) values.push(value)
+    const type = tag % 8
+    const value = type === ofNumber
+      ? varint()
+      : take(type === ofBytes ? varint() : type === ofFixed64 ? 8 : type === ofFixed32 ? 4 : Number.NaN)
+    if (tag === field * 8 + ofType) values.push(value)
   }
   return values
 }
 
-const lastNumber = (message: Uint8Array, field: number): number =>
-  valuesOf(message, field).filter((value) => typeof value === "number").at(-1) ?? 0
+const lastNumber = (message: Uint8Array, field: number): number => valuesOf<number>(message, field, ofNumber).at(-1) ?? 0
 
-const messages = (message: Uint8Array, field: number): ReadonlyArray<Uint8Array> =>
-  valuesOf(message, field).filter((value) => typeof value !== "number")
-
-const last = (message: Uint8Array, field: number): Uint8Array => messages(message, field).at(-1) ?? new Uint8Array()
+const last = (message: Uint8Array, field: number): Uint8Array =>
+  valuesOf<Uint8Array>(message, field, ofBytes).at(-1) ?? new Uint8Array()
 
 const retryInfoType = "google.rpc.RetryInfo"
 
@@ -98,8 +83,8 @@ const typeOf = (any: Uint8Array): string => String.fromCharCode(...last(any, 1).
 
 /** The `google.rpc.RetryInfo` among the details of an encoded `google.rpc.Status`. */
 const inStatus = (status: Uint8Array): Uint8Array | undefined => {
-  const any = messages(status, 3).find((any) => typeOf(any).endsWith(`/${retryInfoType}`))
-  return any === undefined ? undefined : last(any, 2)
+  const any = valuesOf<Uint8Array>(status, 3, ofBytes).find((any) => typeOf(any).endsWith(`/${retryInfoType}`))
+  return any && last(any, 2)
 }
 
 /** The bytes of binary metadata, which `Headers` hold as base64. */
@@ -110,20 +95,15 @@ const binary = (value: unknown): Uint8Array | undefined => {
 }
 
 /** The `google.rpc.RetryInfo` that Connect took from the status. */
-const inDetails = (details: unknown): Uint8Array | undefined =>
-  Array.isArray(details)
-    ? binary(get(details.find((detail) => get(detail, "type") === retryInfoType), "value"))
-    : undefined
+const inDetails = (details: any): Uint8Array | undefined =>
+  binary(get(details?.find?.((detail: unknown) => get(detail, "type") === retryInfoType), "value"))
 
 /**
  * How long the `google.rpc.RetryInfo` of a gRPC error asks to wait, in milliseconds. Never throws, whatever the bytes.
  */
-export const retryInfoMillis = (error: unknown): number | undefined => {
-  try {
+export const retryInfoMillis = (error: unknown): number | undefined =>
+  look(() => {
     const status = binary(metadataValues(error, "grpc-status-details-bin")[0])
-    const retryInfo = inDetails(get(error, "details")) ?? (status === undefined ? undefined : inStatus(status))
-    return retryInfo === undefined ? undefined : retryDelay(retryInfo)
-  } catch {
-    return undefined
-  }
-}
+    const retryInfo = inDetails(get(error, "details")) ?? (status && inStatus(status))
+    return retryInfo && retryDelay(retryInfo)
+  })
