@@ -12,7 +12,7 @@ export const power = (base: number, exponent: number): number => {
   return result
 }
 
-const double = new DataView(new ArrayBuffer(8))
+const double = /* @__PURE__ */ new DataView(/* @__PURE__ */ new ArrayBuffer(8))
 
 /** The number with these bits. */
 const withBits = (high: number, low: number): number => {
