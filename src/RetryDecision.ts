@@ -52,35 +52,20 @@ interface Failed {
   readonly info: RetryInfo | undefined
 }
 
-/**
- * Permission to retry: the number of the retry, how long to wait, and the quota tokens reserved for it. Immutable.
- *
- * @category models
- * @since 0.1.0
- */
-export class Retry {
-  readonly _tag = "Retry"
-  /** The number of the retry: 1 for the first. It equals the number of attempts made so far. */
-  readonly retry: number
-  /** The facts of the error; `undefined` if the classifier did not know it. */
+/** What both have. */
+class Decided {
+  /** The facts of the last error; `undefined` if the classifier did not know it. */
   readonly info: RetryInfo | undefined
-  /** Quota tokens reserved for the retry. */
-  readonly cost: number
-  /** The most attempts that the policy makes, the first included: a whole number, or `Infinity`. */
-  readonly maxAttempts: number
   /** @internal */
   readonly delayMillis: number
 
   /** @internal */
-  constructor(failed: Failed, delayMillis: number, cost: number, maxAttempts: number) {
-    this.retry = failed.attempt
+  constructor({ info }: Failed, delayMillis: number) {
+    this.info = info
     this.delayMillis = delayMillis
-    this.cost = cost
-    this.info = failed.info
-    this.maxAttempts = maxAttempts
   }
 
-  /** How long to wait before the retry. */
+  /** How long to wait before the retry; how much longer to hold the caller before it fails, zero except for long polling. */
   get delay(): Duration.Duration {
     return Duration.millis(this.delayMillis)
   }
@@ -88,6 +73,30 @@ export class Retry {
   /** @internal */
   get [TypeId](): typeof TypeId {
     return TypeId
+  }
+}
+
+/**
+ * Permission to retry: the number of the retry, how long to wait, and the quota tokens reserved for it. Immutable.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class Retry extends Decided {
+  readonly _tag = "Retry"
+  /** The number of the retry: 1 for the first. It equals the number of attempts made so far. */
+  readonly retry: number
+  /** Quota tokens reserved for the retry. */
+  readonly cost: number
+  /** The most attempts that the policy makes, the first included: a whole number, or `Infinity`. */
+  readonly maxAttempts: number
+
+  /** @internal */
+  constructor(failed: Failed, delayMillis: number, cost: number, maxAttempts: number) {
+    super(failed, delayMillis)
+    this.retry = failed.attempt
+    this.cost = cost
+    this.maxAttempts = maxAttempts
   }
 
   toJSON(): unknown {
@@ -101,33 +110,18 @@ export class Retry {
  * @category models
  * @since 0.1.0
  */
-export class Stop {
+export class Stop extends Decided {
   readonly _tag = "Stop"
   /** Why the call is not retried. */
   readonly reason: StopReason
   /** The attempts made. */
   readonly attempts: number
-  /** The facts of the last error; `undefined` if the classifier did not know it. */
-  readonly info: RetryInfo | undefined
-  /** @internal */
-  readonly delayMillis: number
 
   /** @internal */
   constructor(failed: Failed, reason: StopReason, delayMillis = 0) {
+    super(failed, delayMillis)
     this.reason = reason
     this.attempts = failed.attempt
-    this.info = failed.info
-    this.delayMillis = delayMillis
-  }
-
-  /** How much longer to hold the caller before it fails: zero except for long polling. */
-  get delay(): Duration.Duration {
-    return Duration.millis(this.delayMillis)
-  }
-
-  /** @internal */
-  get [TypeId](): typeof TypeId {
-    return TypeId
   }
 
   toJSON(): unknown {

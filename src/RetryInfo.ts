@@ -19,7 +19,7 @@ import * as Option from "effect/Option"
 import type * as Types from "effect/Types"
 import * as Traits from "./internal/facts/traits.ts"
 import { statusOf } from "./internal/facts/wire.ts"
-import { get } from "./internal/safe.ts"
+import { get, look } from "./internal/safe.ts"
 
 /**
  * The key under which an error carries its facts.
@@ -98,7 +98,7 @@ export interface Facts {
 
 const hint = (input: unknown): Duration.Duration | undefined => {
   if (input === undefined || (typeof input === "number" && !(input >= 0))) return undefined
-  const duration = Option.getOrUndefined(Duration.fromInput(input as Duration.Input))
+  const duration = look(() => Duration.fromInputUnsafe(input as Duration.Input))
   return duration === undefined || Duration.isNegative(duration) ? undefined : duration
 }
 

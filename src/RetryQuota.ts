@@ -374,16 +374,7 @@ export const layerConfig = (
  */
 export const layerUnlimited: Layer.Layer<RetryQuota> = /* @__PURE__ */ Layer.sync(RetryQuota, () =>
   fromStore(
-    new MemoryStore({
-      capacity: Infinity,
-      initial: Infinity,
-      refillPerMilli: 0,
-      refillPerSecond: 0,
-      successIncrement: 0,
-      firstAttemptCost: 0,
-      whenExhausted: "stop",
-      maxWaiters: 0
-    }, 0)
+    new MemoryStore({ ...validated({}), capacity: Infinity, initial: Infinity, successIncrement: 0 }, 0)
   ))
 
 /**

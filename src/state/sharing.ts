@@ -45,10 +45,7 @@ export const warnUnseen = (context: AnyContext, clock: Clock.Clock, tried: Reado
   warn(
     context,
     clock,
-    `the loops of this version of Effect are not as in ${
-      tried.join(", ")
-    }: under Effect.retry a quota is charged when a ` +
-      "retry is decided and settled late, and no gate is asked. Use withRetry, which needs neither"
+    `Effect.retry is not as in Effect ${tried}: it asks no gate, and retries are charged early. Use withRetry`
   )
 
 /** The same of the quota that decides while Redis does not respond: said before that happens. */
