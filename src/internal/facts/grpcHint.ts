@@ -63,7 +63,8 @@ const valuesOf = <A>(input: Uint8Array, field: number, ofType: number): Readonly
   return values
 }
 
-const lastNumber = (message: Uint8Array, field: number): number => valuesOf<number>(message, field, ofNumber).at(-1) ?? 0
+const lastNumber = (message: Uint8Array, field: number): number =>
+  valuesOf<number>(message, field, ofNumber).at(-1) ?? 0
 
 const last = (message: Uint8Array, field: number): Uint8Array =>
   valuesOf<Uint8Array>(message, field, ofBytes).at(-1) ?? new Uint8Array()
