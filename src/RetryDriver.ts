@@ -13,7 +13,7 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Scheduler from "effect/Scheduler"
-import { asDecision, Decider } from "./engine/decider.ts"
+import { asDecision, Decider, decisionOf } from "./engine/decider.ts"
 import type { Parts } from "./engine/parts.ts"
 import { partsOf } from "./engine/policy/policy.ts"
 import { withServices } from "./engine/policy/provided.ts"
@@ -106,7 +106,7 @@ class Driven implements Call {
   }
 
   private refused(error: unknown): AnyEffect {
-    return Effect.flatMap(asDecision(this.decider.follows()), (decision) => Effect.fail({ error, decision }))
+    return Effect.flatMap(asDecision(decisionOf(this.decider)), (decision) => Effect.fail({ error, decision }))
   }
 
   leave(): void {
@@ -120,8 +120,8 @@ class Driven implements Call {
   failed(error: unknown): RetryDecision | Effect.Effect<RetryDecision, unknown> {
     const wait = this.decider.run.failed(error)
     const decision = wait === undefined
-      ? this.decider.follows()
-      : Effect.flatMap(wait, () => asDecision(this.decider.follows()))
+      ? decisionOf(this.decider)
+      : Effect.flatMap(wait, () => asDecision(decisionOf(this.decider)))
     return Effect.isEffect(decision) ? this.settled(decision) : decision
   }
 

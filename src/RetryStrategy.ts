@@ -20,7 +20,7 @@ import { NodeInspectSymbol } from "effect/Inspectable"
 import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
 import type { RateLimitExceeded } from "./AdaptiveRateLimiter.ts"
-import { Decider } from "./engine/decider.ts"
+import { Decider, decisionOf } from "./engine/decider.ts"
 import type { Parts } from "./engine/parts.ts"
 import { Permit, watch } from "./engine/permit.ts"
 import { partsOf } from "./engine/policy/policy.ts"
@@ -259,7 +259,7 @@ class Strategy<Refusal> implements Service<Refusal> {
         permit.sent()
         const wait = run.failed(error)
         const next = (): AnyEffect => {
-          const decision = decider.follows()
+          const decision = decisionOf(decider)
           return Effect.isEffect(decision)
             ? this.settling(Effect.flatMap(decision, (decided) => this.follow(decided, decider, fiber)), run)
             : this.follow(decision, decider, fiber)
@@ -347,7 +347,7 @@ class Strategy<Refusal> implements Service<Refusal> {
       const ended = Effect.suspend((): AnyEffect => {
         permit.cancel()
         run.record(refusal)
-        const stop = decider.follows()
+        const stop = decisionOf(decider)
         return Effect.isEffect(stop) ? stop : Effect.void
       })
       return Effect.andThen(Effect.ignore(ended), Effect.fail(refusal))

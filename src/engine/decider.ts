@@ -126,21 +126,6 @@ export class Decider implements Failing, Offer {
       run.world.nowMillis + delayMillis < accepted.untilMillis || this.refuses("deadline")
   }
 
-  /** Decides alone, and does it. */
-  follows(): RetryDecision | Effect.Effect<RetryDecision, unknown, unknown> {
-    const answer = this.answers()
-    if (typeof answer !== "boolean") return Effect.flatMap(answer, (goes) => asDecision(this.followed(goes)))
-    return this.followed(answer)
-  }
-
-  private followed(goes: boolean): RetryDecision | Effect.Effect<RetryDecision, unknown, unknown> {
-    const { run } = this
-    const stop = goes ? undefined : this.stops()
-    const wait = stop === undefined ? this.retries() : run.stopped(stop)
-    const decision = stop ?? run.retry!
-    return wait === undefined ? decision : Effect.as(wait, decision)
-  }
-
   /** Its retry is made. */
   retries(): AnyEffect | undefined {
     return this.run.retries(this)
@@ -232,3 +217,20 @@ export const isTimed = ({ deadlineMillis, source }: Parts): boolean =>
 
 /** Whether it does not retry because another run around it does. */
 const isNestedIn = ({ outermostOnly }: Parts, { world }: Run): boolean => outermostOnly && isNested(world.context)
+
+type Decided = RetryDecision | Effect.Effect<RetryDecision, unknown, unknown>
+
+/** Has a policy decide alone, and does it. */
+export const decisionOf = (decider: Decider): Decided => {
+  const answer = decider.answers()
+  if (typeof answer !== "boolean") return Effect.flatMap(answer, (goes) => asDecision(followed(decider, goes)))
+  return followed(decider, answer)
+}
+
+const followed = (decider: Decider, goes: boolean): Decided => {
+  const { run } = decider
+  const stop = goes ? undefined : decider.stops()
+  const wait = stop === undefined ? decider.retries() : run.stopped(stop)
+  const decision = stop ?? run.retry!
+  return wait === undefined ? decision : Effect.as(wait, decision)
+}
