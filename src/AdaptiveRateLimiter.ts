@@ -24,7 +24,7 @@ import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { also, type Checks, checksOf, known } from "./internal/checks.ts"
+import { also, type Checks, checksOf, inside, known } from "./internal/checks.ts"
 import { clockOf, monotonicMillis } from "./internal/clock.ts"
 import { configured } from "./internal/config.ts"
 import type * as Cubic from "./internal/math/cubic.ts"
@@ -198,7 +198,7 @@ export const validated = (
   return known(check, options, {
     restore: restored(check, restore),
     cubic: {
-      beta: check.inside("beta", beta, 0, 1),
+      beta: inside(check, "beta", beta, 0, 1),
       minFillRate: check.positive("minFillRate", minFillRate),
       minCapacity: check.between("minCapacity", minCapacity, 1, Number.MAX_SAFE_INTEGER),
       scaleConstant: check.positive("scaleConstant", scaleConstant),

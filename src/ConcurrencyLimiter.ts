@@ -20,7 +20,7 @@ import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
 import type * as Scope from "effect/Scope"
 import { passing } from "./engine/scoped.ts"
-import { callable, type Checks, checks, checksOf, known } from "./internal/checks.ts"
+import { callable, type Checks, checks, checksOf, inside, known } from "./internal/checks.ts"
 import { configured } from "./internal/config.ts"
 import { saysOverloaded } from "./internal/facts/resource.ts"
 import * as Concurrency from "./internal/math/concurrency.ts"
@@ -146,7 +146,7 @@ export const adaptive = (options: AdaptiveOptions = {}): Rule => {
     maximum: check.between("maximum", maximum, minimum, Number.MAX_SAFE_INTEGER),
     initial: check.between("initial", options.initial ?? Math.min(Math.max(20, minimum), maximum), minimum, maximum),
     increase: check.positive("increase", increase),
-    decrease: check.inside("decrease", decrease, 0, 1),
+    decrease: inside(check, "decrease", decrease, 0, 1),
     usedShare: 0.5,
     minPauseMillis: 20,
     maxPauseMillis: 1000

@@ -24,7 +24,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import { type AtQuantile, type HedgeOptions, hedging, type Home, InsideHedge } from "./engine/hedge.ts"
-import { callable, type Checks, checks, checksOf, known } from "./internal/checks.ts"
+import { callable, type Checks, checks, checksOf, inside, known } from "./internal/checks.ts"
 import { clockOf, monotonicMillis } from "./internal/clock.ts"
 import { configured } from "./internal/config.ts"
 import { Refused } from "./internal/refused.ts"
@@ -167,7 +167,7 @@ export const serviceOf = (home: Home): Service => ({
   latency: (quantile) =>
     Effect.flatMap(
       Effect.try({
-        try: () => checks("Hedge.latency").inside("quantile", quantile, 0, 1),
+        try: () => inside(checks("Hedge.latency"), "quantile", quantile, 0, 1),
         catch: (error) => error as InvalidOption
       }),
       (valid) => now((nowMillis) => home.latencies.quantile(valid, 1, nowMillis))
@@ -283,7 +283,7 @@ export const quantile = (quantile?: number, options: QuantileOptions = {}): Quan
   check.names.add("warmUp")
   return known(check, options, {
     _tag: "Quantile",
-    quantile: quantile === undefined ? undefined : checks(check.tag).inside("quantile", quantile, 0, 1),
+    quantile: quantile === undefined ? undefined : inside(checks(check.tag), "quantile", quantile, 0, 1),
     warmUp: options.warmUp === undefined ? undefined : check.count("warmUp", options.warmUp, 1),
     atLeastMillis: check.duration("atLeast", options.atLeast, 1),
     firstMillis: check.duration("first", options.first, Infinity)

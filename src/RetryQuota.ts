@@ -113,7 +113,9 @@ export class QuotaExhausted extends Data.TaggedError("QuotaExhausted")<{
   /** Tokens available. */
   readonly balance: number
 }> {
-  readonly [Refused] = true
+  get [Refused](): true {
+    return true
+  }
   get [RetryInfo.TypeId](): RetryInfo.RetryInfo {
     return RetryInfo.notRetryable
   }

@@ -20,7 +20,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import * as Layer from "effect/Layer"
-import { callable, type Checks, checks, checksOf, known } from "./internal/checks.ts"
+import { callable, type Checks, checks, checksOf, inside, known } from "./internal/checks.ts"
 import { monotonicMillis } from "./internal/clock.ts"
 import { configured } from "./internal/config.ts"
 import { type LimitName, limitNames } from "./internal/facts/tokenLimits.ts"
@@ -280,7 +280,7 @@ const timesOf = (check: Checks, { burst, maxWait, per = 60_000, share = 1, slack
     perMillis,
     burstMillis,
     slackMillis,
-    share: check.inside("share", share, 0, 1 + Number.EPSILON),
+    share: inside(check, "share", share, 0, 1 + Number.EPSILON),
     maxWaitMillis: check.positiveDuration("maxWait", maxWait, 2 * perMillis)
   }
 }

@@ -59,9 +59,6 @@ export const checks = (constructorName: string) => {
           : `a number from ${minimum} to ${maximum}`,
         (n) => n >= minimum && n <= maximum
       )(field, value),
-    /** A number above `minimum` and below `maximum`. */
-    inside: (field: string, value: number, minimum: number, maximum: number): number =>
-      check<number>(`a number above ${minimum} and below ${maximum}`, (n) => n > minimum && n < maximum)(field, value),
     /** A whole number of at least `minimum`, or `Infinity` for no limit. */
     count: (field: string, value: number | undefined, minimum: number, otherwise?: number): number =>
       check<number>(
@@ -103,6 +100,13 @@ export const known = <A>({ names, reject }: Checks, options: object, made?: A, p
 /** Names options that are checked elsewhere. */
 export const also = (check: Checks, ...names: ReadonlyArray<string>): void => {
   for (const name of names) check.names.add(name)
+}
+
+/** A number above `minimum` and below `maximum`. */
+export const inside = (check: Checks, field: string, value: number, minimum: number, maximum: number): number => {
+  const isInside = value > minimum && value < maximum
+  if (!isInside) check.reject(field, value, `a number above ${minimum} and below ${maximum}`)
+  return check.amount(field, value)
 }
 
 /** True or false, by default false. */
