@@ -32,6 +32,7 @@ import { jitterOf } from "./engine/policy/jitter.ts"
 import { choosing, following, joining, lifting } from "./engine/policy/joined.ts"
 import * as Policy from "./engine/policy/policy.ts"
 import { both, building, sourced } from "./engine/policy/provided.ts"
+import { isNested } from "./engine/world.ts"
 import { callable, type Checks, checks, flag } from "./internal/checks.ts"
 import { get } from "./internal/safe.ts"
 import { GateKeyed, shared } from "./internal/shared.ts"
@@ -731,7 +732,7 @@ export const outermostOnly = <E, Err, R>(self: Schedule.Schedule<unknown, E, Err
   return Policy.extended(self, {
     tag: "RetryPolicy.outermostOnly",
     given: undefined,
-    change: () => ({ outermostOnly: true })
+    change: () => ({ outermostOnly: isNested })
   })
 }
 

@@ -10,7 +10,6 @@ import { type Answer, free, type Parts } from "./parts.ts"
 import { type Offer, Repetition, type Run } from "./run.ts"
 import { verdictOf } from "./verdict.ts"
 import { type AnyEffect, asking } from "./wait.ts"
-import { isNested } from "./world.ts"
 
 /** Continues with an answer, immediately if it is there. */
 export const chain = (answer: Answer, next: (goes: boolean) => Answer): Answer =>
@@ -216,7 +215,7 @@ export const isTimed = ({ deadlineMillis, source }: Parts): boolean =>
   deadlineMillis !== Infinity || (typeof source !== "function" && shared.timed === true)
 
 /** Whether it does not retry because another run around it does. */
-const isNestedIn = ({ outermostOnly }: Parts, { world }: Run): boolean => outermostOnly && isNested(world.context)
+const isNestedIn = ({ outermostOnly }: Parts, { world }: Run): boolean => outermostOnly && outermostOnly(world.context)
 
 type Decided = RetryDecision | Effect.Effect<RetryDecision, unknown, unknown>
 

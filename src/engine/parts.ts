@@ -79,7 +79,8 @@ export interface Parts extends Limited {
   /** Conditions of the user's on the failure, asked before the quota. */
   readonly conditions: ReadonlyArray<(failing: Failing) => boolean> | undefined
   readonly whileRetryable: "off" | "yes" | "maybe" | ((failing: Failing) => boolean)
-  readonly outermostOnly: boolean
+  /** Whether a run around this context retries, if the policy leaves that to it. */
+  readonly outermostOnly: false | ((context: AnyContext) => boolean)
   /** The services of the gates that it requires. */
   readonly gates: ReadonlyArray<Context.Key<any, any>>
   /** One of them is the `AdaptiveRateLimiter`. */

@@ -5,7 +5,6 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import { type Onward, propagating } from "../internal/onward.ts"
 import { type AnyContext, shared } from "../internal/shared.ts"
 import { classify } from "../RetryClassifier.ts"
 import { Retry, Stop, type StopReason } from "../RetryDecision.ts"
@@ -234,17 +233,7 @@ export class Run {
     const marked = shared.marking
       ? Context.add(context, InsideCall, this.mark = new Mark(this.world, fiber, this))
       : inside
-    return onward === undefined ? marked : this.propagated(onward, marked)
-  }
-
-  /** The same context, with what the send says to the process that it goes to. */
-  propagated(onward: Onward, inside: AnyContext): AnyContext {
-    const { attempt, maxAttempts } = this
-    const next = maxAttempts > 1 ? { ...onward, attempt: attempt + 1, maxAttempts } : onward
-    return propagating(inside, {
-      ...next,
-      deadlineAtMillis: Math.min(onward.deadlineAtMillis, this.deadlineAtMillis)
-    })
+    return onward === undefined ? marked : onward.sentBy(this, marked)
   }
 }
 

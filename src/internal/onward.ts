@@ -24,19 +24,39 @@ export interface Onward {
   readonly isRetried: boolean
 }
 
+/** A run that makes sends. */
+interface Sender {
+  readonly attempt: number
+  readonly maxAttempts: number
+  readonly deadlineAtMillis: number
+}
+
+/** It brings along what only programs need that propagate calls. */
+export interface Propagated extends Onward {
+  /** The same context, with what a send of the run says to the process that it goes to. */
+  readonly sentBy: (run: Sender, context: AnyContext) => AnyContext
+}
+
 /** Set where calls are propagated, by {@link propagating}. */
-const CurrentOnward: Context.Reference<Onward | undefined> = /* @__PURE__ */ Context.Reference<
-  Onward | undefined
+const CurrentOnward: Context.Reference<Propagated | undefined> = /* @__PURE__ */ Context.Reference<
+  Propagated | undefined
 >("effect-retry/CurrentOnward", { defaultValue: () => undefined })
 
 /** A context whose sends say this. */
 export const propagating = <Services>(
   context: Context.Context<Services>,
   onward: Onward
-): Context.Context<Services> => Context.add(context, CurrentOnward, onward)
+): Context.Context<Services> =>
+  Context.add(context, CurrentOnward, {
+    ...onward,
+    sentBy: ({ attempt, deadlineAtMillis, maxAttempts }, context) => {
+      const next = maxAttempts > 1 ? { ...onward, attempt: attempt + 1, maxAttempts } : onward
+      return propagating(context, { ...next, deadlineAtMillis: Math.min(onward.deadlineAtMillis, deadlineAtMillis) })
+    }
+  })
 
 /** What sends in this context say; `undefined` if nothing. */
-export const onwardIn = (context: AnyContext): Onward | undefined => Context.get(context, CurrentOnward)
+export const onwardIn = (context: AnyContext): Propagated | undefined => Context.get(context, CurrentOnward)
 
 /** The time left until the deadline, in milliseconds: at least 0, or `Infinity` without one. */
 export const remainingIn = (context: AnyContext): number => {
