@@ -198,7 +198,7 @@ export const validated = (
   return known(check, options, {
     restore: restored(check, restore),
     cubic: {
-      beta: inside(check, "beta", beta, 0, 1),
+      beta: inside(check, "beta", beta),
       minFillRate: check.positive("minFillRate", minFillRate),
       minCapacity: check.between("minCapacity", minCapacity, 1, Number.MAX_SAFE_INTEGER),
       scaleConstant: check.positive("scaleConstant", scaleConstant),

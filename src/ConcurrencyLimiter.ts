@@ -146,7 +146,7 @@ export const adaptive = (options: AdaptiveOptions = {}): Rule => {
     maximum: check.between("maximum", maximum, minimum, Number.MAX_SAFE_INTEGER),
     initial: check.between("initial", options.initial ?? Math.min(Math.max(20, minimum), maximum), minimum, maximum),
     increase: check.positive("increase", increase),
-    decrease: inside(check, "decrease", decrease, 0, 1),
+    decrease: inside(check, "decrease", decrease),
     usedShare: 0.5,
     minPauseMillis: 20,
     maxPauseMillis: 1000

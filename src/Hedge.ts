@@ -167,7 +167,7 @@ export const serviceOf = (home: Home): Service => ({
   latency: (quantile) =>
     Effect.flatMap(
       Effect.try({
-        try: () => inside(checks("Hedge.latency"), "quantile", quantile, 0, 1),
+        try: () => inside(checks("Hedge.latency"), "quantile", quantile),
         catch: (error) => error as InvalidOption
       }),
       (valid) => now((nowMillis) => home.latencies.quantile(valid, 1, nowMillis))
@@ -283,7 +283,7 @@ export const quantile = (quantile?: number, options: QuantileOptions = {}): Quan
   check.names.add("warmUp")
   return known(check, options, {
     _tag: "Quantile",
-    quantile: quantile === undefined ? undefined : inside(checks(check.tag), "quantile", quantile, 0, 1),
+    quantile: quantile === undefined ? undefined : inside(checks(check.tag), "quantile", quantile),
     warmUp: options.warmUp === undefined ? undefined : check.count("warmUp", options.warmUp, 1),
     atLeastMillis: check.duration("atLeast", options.atLeast, 1),
     firstMillis: check.duration("first", options.first, Infinity)

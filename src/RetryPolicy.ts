@@ -325,10 +325,17 @@ export const choose = <S extends Schedule.Schedule<unknown, never, unknown, unkn
 ): RetryPolicy<E & Inputs<S>, Schedule.Error<S>, Schedule.Env<S>> => {
   const tag = "RetryPolicy.choose"
   callable(checks(tag), "policy", policy, "a function from a failure to a policy")
+  // One policy for one schedule, so that it is found again.
+  const lifts = new WeakMap<Policy.AnySchedule, Parts>()
   return Policy.fromSource(
     tag,
     named(policy),
-    choosing((failing) => Policy.partsIn(policy(recordOf(failing)), tag, "policy"))
+    choosing((failing) => {
+      const chosen = policy(recordOf(failing))
+      const parts = lifts.get(chosen) ?? Policy.partsIn(chosen, tag, "policy")
+      lifts.set(chosen, parts)
+      return parts
+    })
   )
 }
 

@@ -29,7 +29,7 @@ import { Run } from "./engine/run.ts"
 import { admission, admissionUntil, settling } from "./engine/send.ts"
 import { after, type AnyEffect, notified } from "./engine/wait.ts"
 import { type AnyFiber, InsideCall, Mark, World, worldOf } from "./engine/world.ts"
-import { onwardIn, type Propagated, propagating } from "./internal/onward.ts"
+import { propagating, type Propagation, propagationIn } from "./internal/onward.ts"
 import type { Refused } from "./internal/refused.ts"
 import { type AnyContext, shared } from "./internal/shared.ts"
 import { isStop, type Retry, type RetryDecision, type Stop, type StopReason } from "./RetryDecision.ts"
@@ -426,9 +426,9 @@ const following = (previous: Schedule.Metadata, input: unknown, output: Token, n
 }
 
 /** What the send of a token tells other processes. For a strategy that is not ours, the maximum is unknown. */
-const toldBy = (token: Token, onward: Propagated, context: AnyContext): AnyContext =>
+const toldBy = (token: Token, { onward, sentBy }: Propagation, context: AnyContext): AnyContext =>
   token instanceof Issued
-    ? onward.sentBy(token.decider.run, context)
+    ? sentBy(token.decider.run, context)
     : propagating(context, { ...onward, attempt: token.attempt, maxAttempts: Infinity })
 
 /** One send, with the metadata of its attempt and what it holds, if something inside it asks. */
@@ -440,10 +440,10 @@ const sending = <A, E, R>(
   Effect.withFiber((fiber) => {
     const around = Context.getOrUndefined(fiber.context, Schedule.CurrentMetadata)
     const isBare = metadata.attempt === 0 && around === undefined
-    const onward = onwardIn(fiber.context)
-    const told = token === undefined || onward === undefined
+    const propagation = propagationIn(fiber.context)
+    const told = token === undefined || propagation === undefined
       ? send
-      : Effect.updateContext(send, (context: AnyContext) => toldBy(token, onward, context) as Context.Context<R>)
+      : Effect.updateContext(send, (context: AnyContext) => toldBy(token, propagation, context) as Context.Context<R>)
     const counted = isBare ? told : Effect.provideService(told, Schedule.CurrentMetadata, metadata)
     if (!shared.marking) return counted
     const mark = markOf(fiber, token)

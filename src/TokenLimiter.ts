@@ -280,7 +280,7 @@ const timesOf = (check: Checks, { burst, maxWait, per = 60_000, share = 1, slack
     perMillis,
     burstMillis,
     slackMillis,
-    share: inside(check, "share", share, 0, 1 + Number.EPSILON),
+    share: inside(check, "share", share, [0, 1 + Number.EPSILON]),
     maxWaitMillis: check.positiveDuration("maxWait", maxWait, 2 * perMillis)
   }
 }

@@ -5,6 +5,7 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import { propagationIn } from "../internal/onward.ts"
 import { type AnyContext, shared } from "../internal/shared.ts"
 import { classify } from "../RetryClassifier.ts"
 import { Retry, Stop, type StopReason } from "../RetryDecision.ts"
@@ -233,7 +234,7 @@ export class Run {
     const marked = shared.marking
       ? Context.add(context, InsideCall, this.mark = new Mark(this.world, fiber, this))
       : inside
-    return onward === undefined ? marked : onward.sentBy(this, marked)
+    return onward === undefined ? marked : propagationIn(context)!.sentBy(this, marked)
   }
 }
 

@@ -4,7 +4,7 @@ import * as Fiber from "effect/Fiber"
 import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
 import { monotonicMillis } from "../internal/clock.ts"
-import { type Onward, onwardIn, type Propagated } from "../internal/onward.ts"
+import { type Onward, onwardIn } from "../internal/onward.ts"
 import { type AnyContext, type AnyFiber, shared } from "../internal/shared.ts"
 import { CurrentClassifier, type RetryClassifier } from "../RetryClassifier.ts"
 import { observerOf, type RetryObserver } from "../RetryObserver.ts"
@@ -59,7 +59,7 @@ export class World {
   readonly isUnseen: boolean
   readonly isQuiet: boolean
   /** What sends say to other processes; `undefined` if nothing. */
-  readonly onward: Propagated | undefined
+  readonly onward: Onward | undefined
   /** The context inside a send: it says that the outer call accounts for it. */
   readonly inside: AnyContext
 

@@ -102,11 +102,12 @@ export const also = (check: Checks, ...names: ReadonlyArray<string>): void => {
   for (const name of names) check.names.add(name)
 }
 
-/** A number above `minimum` and below `maximum`. */
-export const inside = (check: Checks, field: string, value: number, minimum: number, maximum: number): number => {
-  const isInside = value > minimum && value < maximum
-  if (!isInside) check.reject(field, value, `a number above ${minimum} and below ${maximum}`)
-  return check.amount(field, value)
+/** A number above one and below another. */
+export const inside = (check: Checks, field: string, value: number, [minimum, maximum] = [0, 1]): number => {
+  const isInside = value > minimum! && value < maximum!
+  return isInside
+    ? check.amount(field, value)
+    : check.reject(field, value, `a number above ${minimum} and below ${maximum}`)
 }
 
 /** True or false, by default false. */

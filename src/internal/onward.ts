@@ -31,15 +31,16 @@ interface Sender {
   readonly deadlineAtMillis: number
 }
 
-/** It brings along what only programs need that propagate calls. */
-export interface Propagated extends Onward {
+/** What sends say, with what only programs load that propagate calls. */
+export interface Propagation {
+  readonly onward: Onward
   /** The same context, with what a send of the run says to the process that it goes to. */
   readonly sentBy: (run: Sender, context: AnyContext) => AnyContext
 }
 
 /** Set where calls are propagated, by {@link propagating}. */
-const CurrentOnward: Context.Reference<Propagated | undefined> = /* @__PURE__ */ Context.Reference<
-  Propagated | undefined
+const CurrentPropagation: Context.Reference<Propagation | undefined> = /* @__PURE__ */ Context.Reference<
+  Propagation | undefined
 >("effect-retry/CurrentOnward", { defaultValue: () => undefined })
 
 /** A context whose sends say this. */
@@ -47,16 +48,19 @@ export const propagating = <Services>(
   context: Context.Context<Services>,
   onward: Onward
 ): Context.Context<Services> =>
-  Context.add(context, CurrentOnward, {
-    ...onward,
+  Context.add(context, CurrentPropagation, {
+    onward,
     sentBy: ({ attempt, deadlineAtMillis, maxAttempts }, context) => {
       const next = maxAttempts > 1 ? { ...onward, attempt: attempt + 1, maxAttempts } : onward
       return propagating(context, { ...next, deadlineAtMillis: Math.min(onward.deadlineAtMillis, deadlineAtMillis) })
     }
   })
 
+/** What sends in this context say, and how those of a run do; `undefined` if nothing. */
+export const propagationIn = (context: AnyContext): Propagation | undefined => Context.get(context, CurrentPropagation)
+
 /** What sends in this context say; `undefined` if nothing. */
-export const onwardIn = (context: AnyContext): Propagated | undefined => Context.get(context, CurrentOnward)
+export const onwardIn = (context: AnyContext): Onward | undefined => propagationIn(context)?.onward
 
 /** The time left until the deadline, in milliseconds: at least 0, or `Infinity` without one. */
 export const remainingIn = (context: AnyContext): number => {

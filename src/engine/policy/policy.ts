@@ -46,19 +46,8 @@ export const lifted = <E, Err, R>(
   if (!Schedule.isSchedule(schedule)) {
     return checks(tag).reject(field, schedule, `a schedule, such as Schedule.spaced("1 second") or awsStandard`)
   }
-  const before = lifts.get(schedule)
-  if (before !== undefined) return before as Policy<E, Err, R>
-  const lift = fromSource<E, Err, R>(
-    "RetryPolicy.fromSchedule",
-    new Opaque(schedule, "<schedule>"),
-    lifting(schedule)
-  )
-  lifts.set(schedule, lift)
-  return lift
+  return fromSource("RetryPolicy.fromSchedule", new Opaque(schedule, "<schedule>"), lifting(schedule))
 }
-
-/** One policy for one schedule, so that a choice finds it again. */
-const lifts = /* @__PURE__ */ new WeakMap<object, unknown>()
 
 /** The parts of a policy, or of any schedule as one. */
 export const partsIn = (schedule: AnySchedule, tag?: string, field?: string): Parts =>
