@@ -21,7 +21,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
-import { also, type Checks, checks, checksOf, known } from "./internal/checks.ts"
+import { type Checks, checks, checksOf, known } from "./internal/checks.ts"
 import { monotonicMillis } from "./internal/clock.ts"
 import { configured } from "./internal/config.ts"
 import { isObject } from "./internal/refusal.ts"
@@ -164,7 +164,7 @@ export interface Options {
 
 /** The tokens that a saved state begins with, if there is one. */
 const restored = (check: Checks, restore: State | undefined, initial: number, capacity: number): number => {
-  also(check, "restore")
+  check.names.add("restore")
   if (restore === undefined) return initial
   if (!isObject(restore)) return check.reject("restore", restore, "an object")
   const before = check.positive("restore.capacity", restore.capacity)
@@ -178,39 +178,27 @@ const restored = (check: Checks, restore: State | undefined, initial: number, ca
  * @internal
  */
 export const validated = (options: Options, check = checksOf("RetryQuota.make", options)): StoreOptions => {
-  const {
-    capacity = 500,
-    firstAttemptCost = 0,
-    initial = capacity,
-    maxWaiters = 100_000,
-    refillPerSecond = 0,
-    restore,
-    successIncrement = Math.min(1, capacity),
-    whenExhausted: exhausted
-  } = options
-  check.positive("capacity", capacity)
-  check.between("initial", initial, 0, capacity)
-  const begin = restored(check, restore, initial, capacity)
-  check.amount("refillPerSecond", refillPerSecond)
-  check.between("successIncrement", successIncrement, 0, capacity)
-  check.between("firstAttemptCost", firstAttemptCost, 0, capacity)
-  const whenExhausted = check.oneOf("whenExhausted", exhausted, ["stop", "wait"], "stop")
-  check.count("maxWaiters", maxWaiters, 0)
-  known(check, options)
-  if (whenExhausted === "wait" && refillPerSecond === 0) {
-    check.reject("refillPerSecond", refillPerSecond, `above 0 when whenExhausted is "wait"`)
+  const capacity = check.positive("capacity", options.capacity, 500)
+  const upToCapacity = (field: "initial" | "successIncrement" | "firstAttemptCost", otherwise: number): number => {
+    const { [field]: tokens = otherwise } = options
+    return check.between(field, tokens, 0, capacity)
   }
-  const refillPerMilli = refillPerSecond / 1000
-  return {
+  const initial = restored(check, options.restore, upToCapacity("initial", capacity), capacity)
+  const refillPerSecond = check.amount("refillPerSecond", options.refillPerSecond, 0)
+  const valid = {
     capacity,
-    firstAttemptCost,
-    initial: begin,
-    maxWaiters,
-    refillPerMilli,
+    initial,
     refillPerSecond,
-    successIncrement,
-    whenExhausted
+    refillPerMilli: refillPerSecond / 1000,
+    successIncrement: upToCapacity("successIncrement", Math.min(1, capacity)),
+    firstAttemptCost: upToCapacity("firstAttemptCost", 0),
+    whenExhausted: check.oneOf("whenExhausted", options.whenExhausted, ["stop", "wait"], "stop"),
+    maxWaiters: check.count("maxWaiters", options.maxWaiters, 0, 100_000)
   }
+  known(check, options)
+  return valid.whenExhausted === "wait" && refillPerSecond === 0
+    ? check.reject("refillPerSecond", refillPerSecond, `above 0 when whenExhausted is "wait"`)
+    : valid
 }
 
 const attempted = <A>(f: () => A): Effect.Effect<A, InvalidOption> =>
