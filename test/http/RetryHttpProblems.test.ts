@@ -13,9 +13,14 @@ import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
 import * as http from "node:http"
 import type * as net from "node:net"
+import { setFlagsFromString } from "node:v8"
+import { runInNewContext } from "node:vm"
 import * as zlib from "node:zlib"
 import { countedClock } from "../reliability/utils/clocks.ts"
-import { until } from "../utils/until.ts"
+import { turn, until } from "../utils/until.ts"
+
+setFlagsFromString("--expose-gc")
+const gc: () => void = runInNewContext("gc")
 
 interface Seen {
   sends: number
@@ -182,6 +187,58 @@ describe.each(clients)("RetryHttp reads what a refusal says: %s", (client, layer
       end()
       assert.deepStrictEqual(yield* response.json, [1, 2])
       assert.strictEqual(seen.sends, 3)
+    }).pipe(Effect.scoped, Effect.provide(layer)))
+
+  /** Calls of a server that stalls after the first byte of JSON, each decided a second later. */
+  const stalled = <A>(count: number, use: (response: HttpClientResponse) => A) =>
+    Effect.gen(function*() {
+      const ends: Array<() => void> = []
+      const { seen, url } = yield* serve((response) => {
+        response.writeHead(429, { "content-type": "application/json" })
+        response.write("[1,")
+        ends.push(() => response.end("2]"))
+      })
+      const clock = yield* countedClock
+      const client = RetryHttp.retry(yield* HttpClient.HttpClient, RetryPolicy.maxAttempts(policy, 1))
+      const calls = yield* Effect.forEach(Array.from({ length: count }), () =>
+        Effect.forkChild(clock.provide(Effect.map(client.get(url), use))))
+      yield* until(() =>
+        seen.sends === count && clock.asleep === count
+      )
+      yield* TestClock.adjust("1 second")
+      return { seen, ends, results: yield* Effect.forEach(calls, Fiber.join) }
+    })
+
+  it.effect("the connections of bodies that stall end with the responses that nobody reads", () =>
+    Effect.gen(function*() {
+      const { results, seen } = yield* stalled(5, ({ status }) => status)
+      assert.deepStrictEqual(results, [429, 429, 429, 429, 429])
+      yield* until(() => {
+        gc()
+        return seen.aborted === 5
+      })
+    }).pipe(Effect.scoped, Effect.provide(layer)))
+
+  it.effect("a late body is whole for its reader, also where nothing else refers to the response", () =>
+    Effect.gen(function*() {
+      const late = yield* stalled(2, (response) => [response.text, Stream.mkString(Stream.decodeText(response.stream))])
+      for (let n = 0; n < 5; n++) {
+        gc()
+        yield* turn
+      }
+      for (const end of late.ends) end()
+      const bodies = late.results.map(([text, stream], index) => index === 0 ? text! : stream!)
+      assert.deepStrictEqual(yield* Effect.all(bodies), ["[1,2]", "[1,2]"])
+    }).pipe(Effect.scoped, Effect.provide(layer)))
+
+  it.effect("a reader that is interrupted closes the connection", () =>
+    Effect.gen(function*() {
+      const { results, seen } = yield* stalled(1, (response) => response)
+      const reading = yield* Effect.forkChild(results[0]!.text, { startImmediately: true })
+      yield* turn
+      yield* Fiber.interrupt(reading)
+      yield* until(() => seen.aborted === 1)
+      assert.strictEqual(results[0]!.status, 429)
     }).pipe(Effect.scoped, Effect.provide(layer)))
 
   it.effect("one socket serves all sends after throttling", () =>

@@ -1,3 +1,4 @@
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -38,11 +39,26 @@ type Rest = Pull.Pull<readonly [Uint8Array, ...Array<Uint8Array>], HttpClientErr
 
 const bodyGetters = ["arrayBuffer", "formData", "json", "stream", "text", "urlParamsBody"] as const
 
+/** Stops reading for those whom nobody can read any more: a pending read keeps its connection and itself, for ever. */
+const unread = typeof FinalizationRegistry === "undefined"
+  ? undefined
+  : /* @__PURE__ */ new FinalizationRegistry((close: Effect.Effect<void>) => void Effect.runFork(close))
+
 /** The same response, with that stream as its body. */
-const withBody = (response: HttpClientResponse, stream: Bytes): HttpClientResponse => {
-  const { headers, request, status } = response
-  const replayed = fromWeb(request, new Response(Stream.toReadableStream(stream), { headers, status }))
-  const getters = bodyGetters.map((name) => [name, { get: () => replayed[name], enumerable: true }])
+const withBody = (response: HttpClientResponse, stream: Bytes, close: Effect.Effect<void>): HttpClientResponse => {
+  let replayed: HttpClientResponse | undefined
+  const body = (): HttpClientResponse => {
+    unread?.unregister(body)
+    const { headers, request, status } = response
+    return replayed ??= fromWeb(request, new Response(Stream.toReadableStream(stream), { headers, status }))
+  }
+  unread?.register(body, close, body)
+  const read = (name: Exclude<typeof bodyGetters[number], "stream">) =>
+    Effect.onInterrupt(Effect.suspend((): Effect.Effect<unknown, HttpClientError> => body()[name]), () => close)
+  const getters = bodyGetters.map((name) => [name, {
+    get: () => name === "stream" ? Stream.suspend(() => body().stream) : read(name),
+    enumerable: true
+  }])
   return Object.create(response, Object.fromEntries(getters))
 }
 
@@ -67,15 +83,20 @@ const decoded = (chunks: ReadonlyArray<Uint8Array>): string => {
   return chunks.map((chunk) => decoder.decode(chunk, { stream: true })).join("") + decoder.decode()
 }
 
-/** The response with its body read ahead, as far as it arrives in time. The caller reads the body as usual. */
+/**
+ * The response with its body read ahead, as far as it arrives in time. The caller reads the body as usual. What is late
+ * is read by a fiber that only the response refers to, so that it ends with it: its context is empty, since that of the
+ * call holds the response.
+ */
 export const readAhead = (response: HttpClientResponse): Effect.Effect<HttpClientResponse> =>
   Effect.uninterruptibleMask((restore) =>
     Effect.suspend(() => {
       const scope = Scope.makeUnsafe()
       const chunks: Array<Uint8Array> = []
       const opened = Scope.provide(Stream.toPull(response.stream), scope)
-      const begun = restore(Effect.flatMap(opened, (pull) => begin(pull as Rest, chunks)))
-      return Effect.flatMap(Effect.forkDetach(begun), (reading) => {
+      const begun = Effect.flatMap(opened, (pull) => begin(pull as Rest, chunks))
+      const forked = Effect.updateContext(Effect.forkDetach(begun), (_: Context.Context<never>) => Context.empty())
+      return Effect.flatMap(forked, (reading) => {
         const close = Effect.andThen(Fiber.interrupt(reading), Scope.close(scope, Exit.void))
         const body: Bytes = Effect.map(Fiber.join(reading), (rest) => {
           const read = Stream.fromIterable(chunks)
@@ -84,7 +105,7 @@ export const readAhead = (response: HttpClientResponse): Effect.Effect<HttpClien
         return restore(Effect.timeoutOption(Fiber.await(reading), maxMillis)).pipe(
           Effect.map(Option.flatMap(Exit.getSuccess)),
           Effect.map((rest) => {
-            const whole = withBody(response, body)
+            const whole = withBody(response, body, close)
             const isWhole = Option.isSome(rest) && rest.value === undefined
             aheads.set(whole, { text: isWhole ? decoded(chunks) : undefined, close })
             return whole
