@@ -29,18 +29,24 @@ export class InvalidOption extends Data.TaggedError("InvalidOption")<{
   }
 }
 
+/** The longest text in a message, in characters. */
+const maxShown = 100
+
+const shown = (text: string, as: (text: string) => string): string =>
+  `${as(text.slice(0, maxShown))}${text.length > maxShown ? "..." : ""}`
+
 /**
- * A value, as a message shows it.
+ * A value, as a message shows it: of a text, the beginning.
  *
  * @internal
  */
 export const render = (value: unknown): string => {
-  if (typeof value === "string") return JSON.stringify(value)
+  if (typeof value === "string") return shown(value, JSON.stringify)
   if (Duration.isDuration(value)) return Duration.format(value)
   if (Array.isArray(value)) return "an array"
   try {
     const text = String(value)
-    return text === "[object Object]" ? "an object" : text.replace(/\s+/g, " ")
+    return text === "[object Object]" ? "an object" : shown(text, (text) => text.replace(/\s+/g, " "))
   } catch {
     return typeof value
   }

@@ -199,7 +199,11 @@ const find = Effect.fnUntraced(function*<A>(
   const { at, must, source, text } = found
   const value = read(text)
   return value === undefined
-    ? yield* new SharedConfig.AwsConfigError({ at, value: text, problem: `${must} ${expected}` })
+    ? yield* new SharedConfig.AwsConfigError({
+      at,
+      value: source === "environment" ? text : undefined,
+      problem: `${must} ${expected}`
+    })
     : { value, source, at }
 })
 

@@ -41,11 +41,13 @@ import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
 import { also, checksOf, known } from "../internal/checks.ts"
+import { render } from "../InvalidOption.ts"
 import * as Ini from "./internal/ini.ts"
 import type { Kind } from "./internal/ini.ts"
 
 /**
- * An unusable value in the environment or a shared file: where it is, the value, and what is wrong with it.
+ * An unusable value in the environment or a shared file: where it is, and what is wrong with it. It shows nothing of a
+ * file, where any line may hold a secret.
  *
  * @category errors
  * @since 0.1.0
@@ -53,26 +55,15 @@ import type { Kind } from "./internal/ini.ts"
 export class AwsConfigError extends Data.TaggedError("AwsConfigError")<{
   /** A variable, such as `"AWS_MAX_ATTEMPTS"`; a line, such as `"/home/me/.aws/config:7"`; or a file. */
   readonly at: string
-  /** The value, or the line, as found, unless it may hold a secret; the bytes of a file that is too large. */
-  readonly value: string | number
+  /** The value of a variable, the bytes of a file that is too large; `undefined` for a line. */
+  readonly value: string | number | undefined
   /** What is wrong with it, such as `"max_attempts must be a whole number of at least 1"`. */
   readonly problem: string
 }> {
   override get message(): string {
-    return `${this.at}: ${this.problem}, got ${render(this.value)}`
+    return `${this.at}: ${this.problem}${this.value === undefined ? "" : `, got ${render(this.value)}`}`
   }
 }
-
-const maxRendered = 100
-
-const render = (value: string | number): string =>
-  typeof value === "number" || value.length <= maxRendered
-    ? JSON.stringify(value)
-    : `${JSON.stringify(value.slice(0, maxRendered))}...`
-
-/** A line as shown in errors. */
-const shown = (line: string, kind: Kind): string =>
-  kind === "credentials" || /secret|token|password/i.test(line) ? "a line that may hold a secret" : line
 
 /**
  * Which of the two files it is: they differ in their section headers.
@@ -141,7 +132,7 @@ const tooLarge = (path: string, size: number, kind: Kind) =>
 
 /**
  * Parses the text of a file. Fails with an `AwsConfigError` that names the first malformed line, or the length of a
- * text of more than 1,048,576 characters. The error shows no line of a credentials file. Never throws.
+ * text of more than 1,048,576 characters. The error shows nothing of the text. Never throws.
  *
  * @category constructors
  * @since 0.1.0
@@ -157,9 +148,7 @@ export const parse = (
     if (text.length > maxSize) return tooLarge(path, text.length, kind)
     const parsed = Ini.parse(text, path, kind)
     return "problem" in parsed
-      ? Effect.fail(
-        new AwsConfigError({ at: `${path}:${parsed.line}`, value: shown(parsed.text, kind), problem: parsed.problem })
-      )
+      ? Effect.fail(new AwsConfigError({ at: `${path}:${parsed.line}`, value: undefined, problem: parsed.problem }))
       : Effect.succeed(parsed)
   })
 

@@ -371,7 +371,7 @@ export const StreamUsed = errorOf(AwsSdk.StreamUsed, "StreamUsed", { command: Sc
  */
 export const AwsConfigError = errorOf(SharedConfig.AwsConfigError, "AwsConfigError", {
   at: Schema.String,
-  value: Schema.Union([Schema.String, Schema.Finite]),
+  value: Schema.UndefinedOr(Schema.Union([Schema.String, Schema.Finite])),
   problem: Schema.String
 })
 

@@ -38,7 +38,7 @@ describe("AwsRetryConfig", () => {
     const messageOf = ({ at, setting, value }: NonNullable<ValueVector["invalid"]>) =>
       setting === undefined
         ? `${at}: ${rules[at as keyof typeof rules]}, got ${JSON.stringify(value)}`
-        : `${at}: ${setting} ${fileRules[setting as keyof typeof fileRules]}, got ${JSON.stringify(value)}`
+        : `${at}: ${setting} ${fileRules[setting as keyof typeof fileRules]}`
 
     const loadedWith = (options: AwsRetryConfig.Options | undefined) =>
       AwsRetryConfig.make(options).pipe(
@@ -190,18 +190,18 @@ describe("AwsRetryConfig", () => {
           [
             "a malformed line",
             "[default]\nmax_attempts = 7\n[profile x",
-            "/config:3: expected a ']' that ends the section header, got \"[profile x\""
+            "/config:3: expected a ']' that ends the section header"
           ],
           [
             "a nested block named like a setting",
             "[default]\nmax_attempts =\n  x = 1",
-            `/config:2: max_attempts ${attempts}, got "\\nx = 1"`
+            `/config:2: max_attempts ${attempts}`
           ],
-          ["a continued value", "[default]\nmax_attempts = 1\n  2", `/config:2: max_attempts ${attempts}, got "1\\n2"`],
+          ["a continued value", "[default]\nmax_attempts = 1\n  2", `/config:2: max_attempts ${attempts}`],
           [
             "a later bad value",
             "[default]\nmax_attempts = 1\nMAX_ATTEMPTS = 1e3",
-            `/config:3: max_attempts ${attempts}, got "1e3"`
+            `/config:3: max_attempts ${attempts}`
           ]
         ] as const
       ) {

@@ -8,6 +8,7 @@ import type * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as References from "effect/References"
 import * as Schema from "effect/Schema"
+import { inspect } from "node:util"
 import { secondsOf } from "../utils/cpu.ts"
 import { filesOf } from "../utils/files.ts"
 import { both, config, credentials, locations, type Missing, type Profiles } from "../vectors/sharedConfig.ts"
@@ -35,7 +36,7 @@ describe("SharedConfig", () => {
         assert.strictEqual(error._tag, "AwsConfigError")
         assert.strictEqual(error.at, `/config:${expected.line}`)
         assert.strictEqual(error.problem, problems[expected.missing])
-        assert.strictEqual(error.value, text.split("\n")[expected.line - 1])
+        assert.strictEqual(error.value, undefined)
       }))
 
     it.effect("remembers the line that set a property", () =>
@@ -47,24 +48,26 @@ describe("SharedConfig", () => {
         assert.deepStrictEqual(profiles.get("default")?.get("x"), { value: "2\n3", path: "/config", line: 5 })
       }))
 
-    it.effect("says what is wrong, where, and shortens a long line", () =>
+    it.effect("says what is wrong, and where", () =>
       Effect.gen(function*() {
-        const short = yield* Effect.flip(SharedConfig.parse("[default]\nno \"equals\"\u001b", "/config"))
-        assert.strictEqual(
-          short.message,
-          "/config:2: expected an '=' that defines a property, got \"no \\\"equals\\\"\\u001b\""
-        )
-        const long = yield* Effect.flip(SharedConfig.parse("x".repeat(1000), "/config"))
-        assert.strictEqual(long.message, `/config:1: expected a section header before it, got "${"x".repeat(100)}"...`)
+        const error = yield* Effect.flip(SharedConfig.parse("[default]\nno equals", "/config"))
+        assert.strictEqual(error.message, "/config:2: expected an '=' that defines a property")
       }))
 
-    it.effect("shows no line that may hold a secret", () =>
+    it.effect.each<[file: SharedConfig.Kind, text: string]>([
+      ["config", "[default]\naws_secret_access_key =\ns3cr3t/planted"],
+      ["config", "[default]\naws_secret_access_key s3cr3t/planted"],
+      ["config", "[default]\naws_secret_access_key =\n  s3cr3t/planted"],
+      ["config", "[default]\ncredential_process\\\n/bin/get --key s3cr3t/planted"],
+      ["config", "s3cr3t/planted"],
+      ["config", "[s3cr3t/planted"],
+      ["config", "[default]\n= s3cr3t/planted"],
+      ["credentials", "[a]\ns3cr3t/planted"]
+    ])("shows nothing of a malformed file: %s %j", ([kind, text]) =>
       Effect.gen(function*() {
-        for (const name of ["aws_secret_access_key", "AWS_SESSION_TOKEN", "  sso_password"]) {
-          const error = yield* Effect.flip(SharedConfig.parse(`[default]\n${name} s3cr3t-planted`, "/config"))
-          assert.include(error.message, "/config:2")
-          assert.notInclude(JSON.stringify(error) + error.message + error.value, "s3cr3t-planted")
-        }
+        const error = yield* Effect.flip(SharedConfig.parse(text, "/file", kind))
+        assert.match(error.message, /^\/file:\d+: expected /)
+        assert.notInclude(inspect(error) + JSON.stringify(error) + error.message, "s3cr3t")
       }))
 
     it.effect("pollutes no prototype", () =>
@@ -129,7 +132,7 @@ describe("SharedConfig", () => {
           )
           if (error === undefined) return
           const line = Number(/^\/config:(\d+)$/.exec(error.at)?.[1])
-          assert.isTrue(text.replace(/^\uFEFF/, "").split("\n")[line - 1]?.includes(String(error.value)))
+          assert.isTrue(line >= 1 && line <= text.split("\n").length)
         })
     )
 
@@ -176,15 +179,6 @@ describe("SharedConfig", () => {
       Effect.gen(function*() {
         const parsed = yield* SharedConfig.parse(text, "/credentials", "credentials")
         assert.deepStrictEqual(valuesOf(parsed), entriesOf(profiles))
-      }))
-
-    it.effect("an error shows no line of it", () =>
-      Effect.gen(function*() {
-        const error = yield* Effect.flip(SharedConfig.parse("[a]\nplanted", "/credentials", "credentials"))
-        assert.strictEqual(
-          error.message,
-          "/credentials:2: expected an '=' that defines a property, got \"a line that may hold a secret\""
-        )
       }))
   })
 

@@ -35,7 +35,8 @@ const stopOf = (info: RetryInfo.RetryInfo | undefined, reason: RetryDecision.Sto
 /** Errors of each class, with values at their limits. */
 const samples: { readonly [Name in keyof typeof Schemas]: ReadonlyArray<Error> } = {
   AwsConfigError: [
-    new SharedConfig.AwsConfigError({ at: "/home/me/.aws/config:7", value: "x", problem: "no" }),
+    new SharedConfig.AwsConfigError({ at: "/home/me/.aws/config:7", value: undefined, problem: "no" }),
+    new SharedConfig.AwsConfigError({ at: "AWS_MAX_ATTEMPTS", value: "x", problem: "no" }),
     new SharedConfig.AwsConfigError({ at: "/home/me/.aws/config", value: 1e9, problem: "too large" })
   ],
   BotocoreLegacyError: [

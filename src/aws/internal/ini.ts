@@ -14,7 +14,6 @@ export type Profile = ReadonlyMap<string, Property>
 /** A line that AWS's rules reject. */
 export interface Malformed {
   readonly line: number
-  readonly text: string
   readonly problem: string
 }
 
@@ -138,7 +137,7 @@ export const parse = (text: string, path: string, kind: Kind): ReadonlyMap<strin
     const end = newline < 0 ? text.length : newline
     const line = text.slice(start, end > start && text[end - 1] === "\r" ? end - 1 : end)
     const problem = reader.read(line, ++number)
-    if (problem !== undefined) return { line: number, text: line, problem }
+    if (problem !== undefined) return { line: number, problem }
     start = end + 1
   }
   return reader.finish()
