@@ -253,6 +253,41 @@ describe("a log", () => {
     assert.strictEqual(series.all.reduce((sum, { requests }) => sum + requests, 0), 8760)
   })
 
+  it("is the same whatever clients write in headers that are logged in quotes", () => {
+    const main = (forwarded: string, n: number) =>
+      `203.0.113.7 - - [10/Oct/2000:13:${10 + Math.floor(n / 60)}:${10 + n % 50} +0000] "GET / HTTP/1.1" 200 512 "-" ` +
+      `"agent/1" "${forwarded}" rt=0.0${10 + n % 90} attempt=1\n`
+    const fittedTo = (headers: ReadonlyArray<string>) => {
+      const log = new Log({ format: "nginx" })
+      for (let n = 0; n < 600; n++) log.push(encoder.encode(main(headers[n % 300] ?? "10.0.0.1", n)))
+      log.endOfFile()
+      return fittedOf(log.meter)
+    }
+    const lie = [`rt=${"9".repeat(307)}`, "rt=30.000 attempt=2", "30.000", "attempt=2", "rid=0123456789", " rt=30.000 "]
+    assert.deepStrictEqual(fittedTo(lie), fittedTo([]))
+  })
+
+  /** A line of each format with that duration, written in its unit. */
+  const lasting: Readonly<Record<Exclude<Written, "csv">, (duration: string) => string>> = {
+    nginx: (duration) =>
+      `203.0.113.7 - - [10/Oct/2000:13:10:10 +0000] "GET / HTTP/1.1" 200 5 "-" "a" request_time=${duration}`,
+    alb: (duration) => writers.alb(answered(beginMillis)).replace("0.000 0.020000 0.000", `0.000 0.020 ${duration}`),
+    envoy: (duration) => writers.envoy(answered(beginMillis)).replace("512 20 3", `512 ${duration} 3`),
+    json: (duration) => `{"time":"2026-11-22T18:15:40Z","status":200,"request_time":${duration}}`,
+    otlp: (duration) =>
+      writers.otlp(answered(beginMillis)).replace(/"endTimeUnixNano":"\d+"/, `"endTimeUnixNano":"${duration}"`)
+  }
+  it.each(Object.entries(lasting))("of %s has no duration beyond a day: such a line is malformed", (format, line) => {
+    for (const duration of ["9".repeat(305), "9".repeat(308), `${"9".repeat(306)}.0`, "86401000", "2".repeat(25)]) {
+      const log = new Log({ format: format as Written })
+      log.push(encoder.encode(`${line(duration)}\n`))
+      log.endOfFile()
+      assert.deepStrictEqual([log.lines, log.broken, log.meter.requests], [1, 1, 0], duration)
+      const { scenario } = scenarioOf(fittedOf(log.meter), { name: "none", takeMillis: 600_000 })
+      assert.strictEqual(scenario.fleets.length, 1)
+    }
+  })
+
   it("of one request, and one without times, is fitted without a capacity", () => {
     const log = new Log({})
     log.push(encoder.encode("1.1.1.1 - - [10/Oct/2000:13:55:36 +0000] \"GET / HTTP/1.1\" 200 1 \"-\" \"-\"\n"))
