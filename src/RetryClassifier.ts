@@ -21,7 +21,7 @@ import * as codes from "./internal/facts/codes.ts"
 import * as GrpcHint from "./internal/facts/grpcHint.ts"
 import { hintMillis, retryAfterIn } from "./internal/facts/hint.ts"
 import { answerOf, grpcStatusOf, headersOf, isAnswer, isRetryStatus, statusOf } from "./internal/facts/wire.ts"
-import { get } from "./internal/safe.ts"
+import { get, short } from "./internal/safe.ts"
 import * as RetryInfo from "./RetryInfo.ts"
 
 /**
@@ -398,7 +398,7 @@ const byGrpcStatus = (status: number, error: unknown): RetryInfo.RetryInfo | und
     case 4:
       return RetryInfo.make({ safety: "Maybe", timeout: true })
     case 8:
-      return codes.grpcTooLong.test(String(get(error, "details"))) ? undefined : throttledInfo
+      return codes.grpcTooLong.test(short(get(error, "details"))) ? undefined : throttledInfo
     case 14:
       return RetryInfo.transient
     default:

@@ -15,7 +15,7 @@ import * as Layer from "effect/Layer"
 import * as Tracer from "effect/Tracer"
 import { causeOf, maxCauseDepth } from "./internal/facts/codes.ts"
 import { statusOf } from "./internal/facts/wire.ts"
-import { get } from "./internal/safe.ts"
+import { get, short } from "./internal/safe.ts"
 import { shared } from "./internal/shared.ts"
 import type { Retry, Stop } from "./RetryDecision.ts"
 import type { RetryInfo } from "./RetryInfo.ts"
@@ -195,7 +195,7 @@ export const spanEvents: RetryObserver = {
 }
 
 /** What may appear in a log line: no message, nothing secret. */
-const isWord = (u: unknown): u is string => typeof u === "string" && /^[\w.$:#/-]{1,64}$/.test(u) && u !== "Error"
+const isWord = (u: unknown): u is string => /^[\w.$:#/-]{1,64}$/.test(short(u)) && u !== "Error"
 
 /** The name of the error, or of its cause; nothing of its message. */
 const wordOf = (error: unknown): string | undefined => {

@@ -37,7 +37,7 @@ const shown = (text: string): string => JSON.stringify(text.length > 40 ? `${tex
 
 const isIn = <Key extends string>(record: Record<Key, unknown>, key: string): key is Key => Object.hasOwn(record, key)
 
-const decimal = /^\d*\.?\d+(e-\d+)?$/
+const decimal = /^(?:\d+(?:\.\d+)?|\.\d+)(?:e-\d+)?$/
 
 /** Reads a link: errors are noted, and the rest is still read. */
 class Reader {

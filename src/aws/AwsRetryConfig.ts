@@ -25,6 +25,7 @@ import type * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Limiter from "../AdaptiveRateLimiter.ts"
 import { also, type Checks, checksOf, known } from "../internal/checks.ts"
+import { short } from "../internal/safe.ts"
 import { InvalidOption } from "../InvalidOption.ts"
 import * as RetryClassifier from "../RetryClassifier.ts"
 import * as RetryPolicy from "../RetryPolicy.ts"
@@ -131,7 +132,7 @@ const readMode = (text: string): Mode | undefined => modes.find((mode) => mode =
 const readAttempts = (text: string): number | undefined => {
   const digits = text.trim()
   const attempts = Number(digits)
-  return /^\d+$/.test(digits) && Number.isSafeInteger(attempts) && attempts >= 1 ? attempts : undefined
+  return /^\d+$/.test(short(digits)) && Number.isSafeInteger(attempts) && attempts >= 1 ? attempts : undefined
 }
 
 const readFlag = (text: string): boolean | undefined => {

@@ -20,6 +20,7 @@ import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
 import { also, checksOf, known } from "../internal/checks.ts"
 import { remainingIn } from "../internal/onward.ts"
+import { short } from "../internal/safe.ts"
 import { isRetryPolicy, limits, type RetryPolicy } from "../RetryPolicy.ts"
 
 /**
@@ -140,7 +141,7 @@ const httpDate = /^[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT$/
  * @internal
  */
 export const noteDate = (call: Call, date: unknown, nowMillis: number): void => {
-  const server = typeof date === "string" && httpDate.test(date) ? DateTime.make(date) : Option.none()
+  const server = httpDate.test(short(date)) ? DateTime.make(date as string) : Option.none()
   if (Option.isSome(server)) call.skewMillis = DateTime.toEpochMillis(server.value) - nowMillis
 }
 

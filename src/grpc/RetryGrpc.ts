@@ -24,7 +24,7 @@ import * as codes from "../internal/facts/codes.ts"
 import * as Hint from "../internal/facts/grpcHint.ts"
 import { grpcStatusOf } from "../internal/facts/grpcStatuses.ts"
 import { grpcTimeout, headersIn, remainingIn } from "../internal/onward.ts"
-import { get } from "../internal/safe.ts"
+import { get, short } from "../internal/safe.ts"
 import * as RetryClassifier from "../RetryClassifier.ts"
 import { isRetry } from "../RetryDecision.ts"
 import * as RetryInfo from "../RetryInfo.ts"
@@ -103,10 +103,8 @@ export const makeClassifier = (method: Method): RetryClassifier.RetryClassifier 
   return followingCause(chain([carried, effectErrors, ofCall]))
 }
 
-const isNeverProcessed = (error: unknown): boolean => {
-  const details = get(error, "details")
-  return (typeof details === "string" && codes.grpcNeverProcessed.test(details)) || codes.isNeverSent(error)
-}
+const isNeverProcessed = (error: unknown): boolean =>
+  codes.grpcNeverProcessed.test(short(get(error, "details"))) || codes.isNeverSent(error)
 
 /**
  * How far to follow a server's pushback.

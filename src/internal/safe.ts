@@ -10,6 +10,12 @@ export const look = <A>(into: () => A): A | undefined => {
   }
 }
 
+/**
+ * The beginning of a text from outside, "" for any other value: what a pattern may see. So no text takes long, whatever
+ * the pattern, and `test/patterns.test.ts` holds every pattern to it.
+ */
+export const short = (value: unknown, most = 256): string => typeof value === "string" ? value.slice(0, most) : ""
+
 /** The property of any value, `undefined` if it is missing or reading it throws. */
 export const get = (value: unknown, key: PropertyKey): unknown => {
   if (value === null || (typeof value !== "object" && typeof value !== "function")) return undefined

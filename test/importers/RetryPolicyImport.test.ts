@@ -9,6 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as TestClock from "effect/testing/TestClock"
+import { secondsOf } from "../utils/cpu.ts"
 
 type Imported = RetryPolicyImport.Imported
 
@@ -116,6 +117,15 @@ describe("fromTemporal", () => {
 })
 
 describe("fromStepFunctions", () => {
+  it("takes time that grows as its retriers do", () => {
+    const retriers = Array.from({ length: 4000 }, (_, n) => ({ ErrorEquals: [`E${n}`] }))
+    const seconds = secondsOf(() => {
+      const made = Effect.runSync(RetryPolicyImport.fromStepFunctions(retriers))
+      assert.isTrue(Option.isSome(RetryClassifier.classify(made.at(-1)!.classifier, { name: "E3999" })))
+    })
+    assert.isBelow(seconds, 3)
+  })
+
   const first = (retrier: object) =>
     Effect.map(RetryPolicyImport.fromStepFunctions([{ ErrorEquals: ["States.ALL"], ...retrier }]), ([only]) => only!)
 

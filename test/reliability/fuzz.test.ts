@@ -13,6 +13,7 @@ import * as SharedConfig from "effect-retry/aws/SharedConfig"
 import * as AwsSdk from "effect-retry/AwsSdk"
 import * as RetryGrpc from "effect-retry/RetryGrpc"
 import * as RetryHttp from "effect-retry/RetryHttp"
+import * as RetryPolicyImport from "effect-retry/RetryPolicyImport"
 import * as RetryPolicyJson from "effect-retry/RetryPolicyJson"
 import * as Kit from "effect-retry/testing"
 import * as Cause from "effect/Cause"
@@ -356,6 +357,36 @@ describe(`${megabytes} MB of one character take linear time`, () => {
     for (const text of texts) {
       const error = { name: text, code: text, Code: text, _tag: text, message: text, __type: `${text}#${text}` }
       for (const classifier of Object.values(classifiers)) RetryClassifier.classify(classifier, error)
+    }
+  })
+
+  it("in messages that begin as those of fetch", () => {
+    const beginnings = [
+      "Content-Length header of ",
+      "Failed to fetch",
+      "error sending request ",
+      "A network error occurred."
+    ]
+    for (const piece of [" (w", " (", ")", "tcp connect"]) {
+      for (const beginning of beginnings) {
+        const message = `${beginning}${piece.repeat(size / piece.length)}\n`
+        RetryClassifier.defaultClassifier({ name: "TypeError", message })
+        RetryHttp.classifier(new TypeError(message))
+      }
+    }
+  })
+
+  it("in documents of other systems", () => {
+    for (const text of texts) {
+      for (const duration of [text, `${text}x`, `${text}s`]) {
+        runs(RetryPolicyImport.fromTemporal({ initialInterval: duration }))
+        runs(
+          RetryPolicyImport.fromEnvoyRoute({ route: { retry_policy: { retry_on: "5xx", per_try_timeout: duration } } })
+        )
+        const retryPolicy = { maxAttempts: 3, initialBackoff: duration, maxBackoff: duration }
+        runs(RetryPolicyImport.fromGrpcServiceConfig({ methodConfig: [{ name: [{}], retryPolicy }] }))
+        runs(RetryPolicyJson.fromJson({ steps: [{ fixed: { delay: duration } }] }))
+      }
     }
   })
 

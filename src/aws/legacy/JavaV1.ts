@@ -16,7 +16,7 @@ import { fromSource } from "../../engine/policy/policy.ts"
 import { checksOf, known } from "../../internal/checks.ts"
 import * as codes from "../../internal/facts/codes.ts"
 import { statusOf } from "../../internal/facts/wire.ts"
-import { get } from "../../internal/safe.ts"
+import { get, short } from "../../internal/safe.ts"
 import * as RetryClassifier from "../../RetryClassifier.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
 import * as RetryPolicy from "../../RetryPolicy.ts"
@@ -203,7 +203,7 @@ const serviceInfo = (given: ReadonlyArray<unknown>, status: number | undefined):
 /** Without a body the SDK builds the code from the status and the reason phrase: "503 Slow Down" is `SlowDown`. */
 const spelled = (code: unknown, status: number | undefined): unknown =>
   typeof code === "string" && status !== undefined && code.startsWith(String(status))
-    ? code.slice(String(status).length).replace(/\s/g, "")
+    ? short(code).slice(String(status).length).replace(/\s/g, "")
     : code
 
 const service: RetryClassifier.RetryClassifier = (error) => {

@@ -8,6 +8,7 @@ import * as Option from "effect/Option"
 import * as Pull from "effect/Pull"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
+import { short } from "../../internal/safe.ts"
 
 /** A longer body is not parsed for a problem. */
 const maxBytes = 65_536
@@ -31,7 +32,7 @@ export const aheadOf = (response: HttpClientResponse): Ahead | undefined => ahea
 
 /** Whether the body may say more than the status: that there is no credit, or that a pattern looks malicious. */
 export const isWorthReading = ({ headers, status }: HttpClientResponse): boolean =>
-  (status === 429 || status === 503) && json.test(headers["content-type"] ?? "")
+  (status === 429 || status === 503) && json.test(short(headers["content-type"]))
 
 type Bytes = Stream.Stream<Uint8Array, HttpClientError>
 

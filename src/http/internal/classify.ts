@@ -6,7 +6,7 @@ import { wallMillis } from "../../internal/clock.ts"
 import { factsOf, saidBy } from "../../internal/facts/answer.ts"
 import { fetchRefusals, isNeverSent, maxCauseDepth, timeoutCodes } from "../../internal/facts/codes.ts"
 import { isRetryStatus as isWorthARetry } from "../../internal/facts/wire.ts"
-import { get } from "../../internal/safe.ts"
+import { get, short } from "../../internal/safe.ts"
 import { classify, defaultClassifier, type RetryClassifier } from "../../RetryClassifier.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
 import { answerOf, type HintReader, readHint } from "./hints.ts"
@@ -91,8 +91,7 @@ const isFinalCause = (error: unknown): boolean => {
   if (get(error, "name") === "AbortError") return true
   const code = get(error, "code")
   if (typeof code === "string") return finalCodes.some((beginning) => code.startsWith(beginning))
-  const message = get(error, "message")
-  return typeof message === "string" && fetchRefusals.some((words) => words.test(message))
+  return fetchRefusals.some((words) => words.test(short(get(error, "message"))))
 }
 
 const isTimeout = (error: unknown): boolean =>

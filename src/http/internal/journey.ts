@@ -7,7 +7,7 @@ import { also, checks, checksOf, known } from "../../internal/checks.ts"
 import { clockOf, monotonicMillis } from "../../internal/clock.ts"
 import { grpcTimeout, type Names, type Onward, propagating } from "../../internal/onward.ts"
 import { isObject } from "../../internal/refusal.ts"
-import { get } from "../../internal/safe.ts"
+import { get, short } from "../../internal/safe.ts"
 
 /** The header names. */
 export interface NameOptions {
@@ -49,7 +49,7 @@ export const namesOf = (options: NameOptions, constructorName: string): Names =>
 type Headers = { readonly [name: string]: string | undefined }
 
 const whole = (text: string | undefined, most: number): number | undefined =>
-  text !== undefined && /^\d{1,15}$/.test(text) ? Math.min(Number(text), most) : undefined
+  /^\d{1,15}$/.test(short(text)) ? Math.min(Number(text), most) : undefined
 
 const unitMillis: { readonly [unit: string]: number } = { n: 1e-6, u: 1e-3, m: 1, S: 1000, M: 60_000, H: 3_600_000 }
 
@@ -57,7 +57,7 @@ const unitMillis: { readonly [unit: string]: number } = { n: 1e-6, u: 1e-3, m: 1
 const longestMillis = 604_800_000
 
 const grpcMillis = (text: string | undefined): number | undefined => {
-  const [, digits, unit] = /^(\d{1,8})([numSMH])$/.exec(text ?? "") ?? []
+  const [, digits, unit] = /^(\d{1,8})([numSMH])$/.exec(short(text)) ?? []
   return unit === undefined ? undefined : Math.min(Number(digits) * unitMillis[unit]!, longestMillis)
 }
 

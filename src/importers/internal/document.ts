@@ -1,5 +1,6 @@
 import * as Effect from "effect/Effect"
 import { errorOf, type Fields, isObject, known, type Path, Refusal, refuse } from "../../internal/refusal.ts"
+import { short } from "../../internal/safe.ts"
 import type { InvalidOption } from "../../InvalidOption.ts"
 
 /** Reads a document of another system, or fails with the path of the problem. */
@@ -52,7 +53,7 @@ const units: { readonly [unit: string]: number } = {
 /** A duration as in protocol buffers' JSON, `"1.5s"`, also in other units; or milliseconds. */
 export const durationOf = (value: unknown, path: Path, otherwise?: number): number => {
   if (value === undefined && otherwise !== undefined) return otherwise
-  const [, number, unit] = typeof value === "string" ? /^(\d*\.?\d+) ?(ms|s|m|h|d)$/.exec(value) ?? [] : []
+  const [, number, unit] = /^(\d+(?:\.\d+)?|\.\d+) ?(ms|s|m|h|d)$/.exec(short(value)) ?? []
   const millis = number === undefined ? value : Number(number) * units[unit!]!
   return typeof millis === "number" && millis >= 0 && millis < Infinity
     ? millis

@@ -61,7 +61,7 @@ const keys = [
   "Comment"
 ]
 
-const retrier = (json: unknown, index: number, isLast: boolean, path: Path): Retrier => {
+const retrier = (json: unknown, isLast: boolean, path: Path) => {
   const fields = onlyOf(json, path, keys)
   const errors = [...path, "ErrorEquals"]
   const errorEquals = listOf(fields["ErrorEquals"], errors).map((name, n) => textOf(name, [...errors, n]))
@@ -72,8 +72,8 @@ const retrier = (json: unknown, index: number, isLast: boolean, path: Path): Ret
   const retries = wholeOf(fields["MaxAttempts"], [...path, "MaxAttempts"], 0, 3)
   return {
     errorEquals,
-    policy: backOff(fields, path).pipe(RetryPolicy.maxAttempts(retries + 1), RetryPolicy.whileRetryable),
-    classifier: retryingIf(matches(new Set(errorEquals)))
+    matches: matches(new Set(errorEquals)),
+    policy: backOff(fields, path).pipe(RetryPolicy.maxAttempts(retries + 1), RetryPolicy.whileRetryable)
   }
 }
 
@@ -81,11 +81,11 @@ const retrier = (json: unknown, index: number, isLast: boolean, path: Path): Ret
 export const stepFunctions = (json: unknown): ReadonlyArray<Retrier> => {
   const path = Array.isArray(json) ? [] : ["Retry"]
   const list = listOf(Array.isArray(json) ? json : fieldsOf(json, [])["Retry"], path)
-  const made = list.map((item, index) => retrier(item, index, index === list.length - 1, [...path, index]))
+  const made = list.map((item, index) => retrier(item, index === list.length - 1, [...path, index]))
   // They are scanned in order: a later one gets only what the earlier ones leave.
-  return made.map((self, index) => {
-    const earlier = made.slice(0, index).map(({ errorEquals }) => matches(new Set(errorEquals)))
-    const own = matches(new Set(self.errorEquals))
-    return { ...self, classifier: retryingIf((error) => own(error) && !earlier.some((is) => is(error))) }
+  const firstOf = (error: unknown) => made.find(({ matches }) => matches(error))
+  return made.map((self) => {
+    const { errorEquals, policy } = self
+    return { errorEquals, policy, classifier: retryingIf((error) => firstOf(error) === self) }
   })
 }

@@ -1,4 +1,4 @@
-import { get, look } from "../safe.ts"
+import { get, look, short } from "../safe.ts"
 import { pushbackOf } from "./grpcHint.ts"
 import { faultOfStatus } from "./traits.ts"
 import { type Answer, isRetryStatus } from "./wire.ts"
@@ -22,7 +22,7 @@ const maxBodyLength = 65_536
 const parsed = (body: unknown): unknown =>
   typeof body === "string" && body.length <= maxBodyLength ? look(() => JSON.parse(body)) : body
 
-const nameOf = (word: unknown): RegExpExecArray | null => typeof word === "string" ? problems.exec(word) : null
+const nameOf = (word: unknown): RegExpExecArray | null => problems.exec(short(word))
 
 /** The meaning of the problem that a body names, as its `code` or `type` or that of the `error` in it. */
 const problemIn = (body: unknown, depth = 2): Said | undefined => {
@@ -38,7 +38,7 @@ const byBody = ({ bodies, status }: Answer): Said | undefined =>
 
 /** The decision of a server, or of a proxy that has not forwarded the request. */
 const byHeaders = (header: (name: string) => unknown): Said | undefined => {
-  const should = /^\s*(?:(true)|false)\s*$/i.exec(String(header("x-should-retry")))
+  const should = /^\s*(?:(true)|false)\s*$/i.exec(short(String(header("x-should-retry"))))
   if (should) return should[1] === undefined ? "final" : "refused"
   const pushback = header("grpc-retry-pushback-ms")
   const isForbidden = header("x-envoy-overloaded") || header("finagle-http-nonretryable-nack") ||

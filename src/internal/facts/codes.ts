@@ -1,4 +1,4 @@
-import { get, look } from "../safe.ts"
+import { get, look, short } from "../safe.ts"
 
 /** The 14 throttling codes of the AWS SDKs: the same list in JavaScript v3, botocore, Go v2, Rust and Kotlin. */
 export const awsThrottlingCodes: ReadonlySet<string> = new Set([
@@ -24,7 +24,7 @@ export const awsThrottlingCodes: ReadonlySet<string> = new Set([
  * a comma too.
  */
 export const shapeOf = (type: unknown): string | undefined =>
-  typeof type === "string" ? type.replace(/[:,].*/s, "").replace(/^.*#/, "") : undefined
+  typeof type === "string" ? short(type).replace(/[:,].*/s, "").replace(/^.*#/, "") : undefined
 
 /** The properties that may hold the code of an AWS error: see `RetryClassifier.aws`. */
 export const codesOf = (error: unknown): ReadonlyArray<unknown> => [
@@ -79,7 +79,7 @@ export const causeOf = (error: any): unknown => look(() => error.cause) ?? look(
  */
 const isUnconnected = (error: unknown): boolean => {
   const syscall = get(error, "syscall")
-  if (typeof syscall === "string") return /^(?:connect|getaddrinfo|query\w+)$/.test(syscall)
+  if (typeof syscall === "string") return /^(?:connect|getaddrinfo|query\w+)$/.test(short(syscall))
   const code = get(error, "code")
   return typeof code === "string" && neverSentCodes.has(code)
 }
@@ -90,7 +90,7 @@ const areUnconnected = (errors: unknown): boolean =>
 
 const saysNeverSent = (error: unknown): boolean =>
   isUnconnected(error) || isRefusedStream(error) || areUnconnected(get(error, "errors")) ||
-  unsentWords.test(messageOf(error))
+  unsentWords.test(short(get(error, "message"), maxMessageLength))
 
 /** Whether the error, or a cause of it, says that nothing was sent, or that the server looked at nothing of it. */
 export const isNeverSent = (error: unknown): boolean => {
@@ -142,25 +142,24 @@ const brokenWords =
  * 153, React Native; Safari 14 to 18 and newer Chrome as reported (npm `is-network-error`).
  */
 const fetchWords =
-  /^(?:Failed to fetch|Load failed|NetworkError when attempting to fetch resource\.?|The Internet connection appears to be offline\.?|The network connection was lost\.|Network request failed|Network request timed out|network error| A network error occurred\.|Content-Length header of .*)(?: \(.*\))?$/
+  /^(?:Content-Length header of |(?:Failed to fetch|Load failed|NetworkError when attempting to fetch resource\.?|The Internet connection appears to be offline\.?|The network connection was lost\.|Network request failed|Network request timed out|network error| A network error occurred\.)(?: \(.*\))?$)/
 
-const messageOf = (error: unknown): string => {
-  const message = get(error, "message")
-  return typeof message === "string" ? message : ""
-}
+/** Of a message: some hold an address. */
+const maxMessageLength = 4096
 
 const networkWords = /* @__PURE__ */ new RegExp(`${unsentWords.source}|${brokenWords.source}`)
 
 /** Whether an error without a code has the message of a known network failure. */
 export const saysNetworkFailed = (error: unknown): boolean => {
   const message = look(() => (error as Error).message)
-  if (typeof message !== "string") return false
   const isOfFetch = error instanceof TypeError || look(() => (error as Error).name) === "TypeError"
-  return networkWords.test(message) || (isOfFetch && fetchWords.test(message))
+  return networkWords.test(short(message, maxMessageLength)) ||
+    (isOfFetch && fetchWords.test(short(message, maxMessageLength)))
 }
 
 /** Whether a network failure says that the client gave up waiting. */
-export const saysTimedOut = (error: unknown): boolean => /time(?:d |)out/i.test(messageOf(error))
+export const saysTimedOut = (error: unknown): boolean =>
+  /time(?:d |)out/i.test(short(get(error, "message"), maxMessageLength))
 
 /**
  * Messages of `fetch` when it refuses to send such a request, or to such a server. Source: undici `lib/web/fetch`; the

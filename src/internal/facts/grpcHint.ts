@@ -1,4 +1,4 @@
-import { get, look } from "../safe.ts"
+import { get, look, short } from "../safe.ts"
 
 /** What a server asks of gRPC clients by pushback: a delay in milliseconds, no retry, or nothing (`undefined`). */
 export type Pushback = number | "stop" | undefined
@@ -22,7 +22,7 @@ const wholeMillis = /^\s*\d{1,256}\s*$/
 export const pushbackOf = (values: ReadonlyArray<unknown>): Pushback => {
   const [value] = values
   if (values.length === 0) return undefined
-  const millis = values.length === 1 && typeof value === "string" && wholeMillis.test(value) ? Number(value) : Infinity
+  const millis = values.length === 1 && wholeMillis.test(short(value, 512)) ? Number(value) : Infinity
   return millis > maxPushbackMillis ? "stop" : millis
 }
 

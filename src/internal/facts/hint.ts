@@ -1,3 +1,4 @@
+import { short } from "../safe.ts"
 import { type Answer, headerIn, headersOf } from "./wire.ts"
 
 /** A header longer than this is not read. */
@@ -100,7 +101,7 @@ export const resets = (...names: ReadonlyArray<string>): Reader => (answer, nowM
       names.filter((name) => answer.header(name) !== undefined),
       (name) =>
         [name.replace("reset", "remaining"), "ratelimit-remaining", "x-ratelimit-remaining"].some((remaining) =>
-          /(?:^|,)\s*0\s*(?:,|$)/.test(String(answer.header(remaining)))
+          /(?:^|,)\s*0\s*(?:,|$)/.test(short(String(answer.header(remaining))))
         )
     ).map((name) => named(name, windowEnd)(answer, nowMillis))
   )

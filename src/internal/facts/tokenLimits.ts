@@ -1,4 +1,4 @@
-import { get, look } from "../safe.ts"
+import { get, look, short } from "../safe.ts"
 import { headerIn, headersOf } from "./wire.ts"
 
 /** What is limited. */
@@ -24,7 +24,7 @@ const headersIn = (value: unknown): object | undefined =>
   look(() => headersOf(value) ?? headersOf(get(get(value, "reason"), "http") ?? {}) ?? headersOf(finishOf(value) ?? {}))
 
 const numberIn = (value: unknown): number | undefined => {
-  const number = typeof value === "string" && /^\d{1,15}$/.test(value.trim()) ? Number(value) : undefined
+  const number = /^\s*\d{1,15}\s*$/.test(short(value)) ? Number(value) : undefined
   return number
 }
 

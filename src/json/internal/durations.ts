@@ -1,3 +1,5 @@
+import { short } from "../../internal/safe.ts"
+
 /** The units that people write, and Effect's names for them. */
 const units: { readonly [short: string]: string } = {
   ns: "nanos",
@@ -16,6 +18,6 @@ const written = /^(\d+(?:\.\d+)?) ?([a-zµ]+)$/
 
 /** `500ms` as `500 millis`, which Effect's `Duration` reads. Other values stay unchanged. */
 export const spelledOut = (value: unknown): unknown => {
-  const [, amount, short = ""] = typeof value === "string" ? written.exec(value) ?? [] : []
-  return Object.hasOwn(units, short) ? `${amount} ${units[short]}` : value
+  const [, amount, unit = ""] = written.exec(short(value)) ?? []
+  return Object.hasOwn(units, unit) ? `${amount} ${units[unit]}` : value
 }

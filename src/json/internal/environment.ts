@@ -4,6 +4,7 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as SchemaIssue from "effect/SchemaIssue"
 import { Refusal, refuse } from "../../internal/refusal.ts"
+import { short } from "../../internal/safe.ts"
 import type { Policy } from "../RetryPolicyJson.ts"
 import { reading } from "./reading.ts"
 import { policyAt, presets, shortKeys } from "./shortPolicy.ts"
@@ -23,13 +24,13 @@ const valueAt = (name: string, key: string): Config.Config<string> =>
     }))
   )
 
-const numeric = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i
+const numeric = /^[+-]?(\d+(?:\.\d*)?|\.\d+)(e[+-]?\d+)?$/i
 
 /** The value that a string stands for. An invalid string is rejected where it is used. */
 const read = (text: string, kind: (typeof shortKeys)[keyof typeof shortKeys]): unknown => {
   if (kind === "word") return text
   if (kind === "flag") return text === "true" ? true : text === "false" ? false : text
-  return numeric.test(text) ? Number(text) : text
+  return numeric.test(short(text)) ? Number(text) : text
 }
 
 const parsed = (text: string): unknown => {

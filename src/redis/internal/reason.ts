@@ -1,5 +1,5 @@
 import * as Cause from "effect/Cause"
-import { get } from "../../internal/safe.ts"
+import { get, short } from "../../internal/safe.ts"
 
 /** Beginnings of error replies that repeat nothing of what was sent. The most specific come first. */
 const replies: ReadonlyArray<string> = [
@@ -35,7 +35,7 @@ const replyOf = (error: unknown): string | undefined => {
 }
 
 const matching = (pattern: RegExp, values: ReadonlyArray<unknown>): string | undefined =>
-  values.filter((value) => typeof value === "string").find((value) => pattern.test(value))
+  values.filter((value) => typeof value === "string").find((value) => pattern.test(short(value)))
 
 const codeOf = (error: unknown): string | undefined => matching(systemCode, [get(error, "code")])
 
