@@ -317,8 +317,9 @@ const validated = (options: Options): TokenOptions<TokenLimitExceeded> => {
  * tokens, but not the request; after any other failure or an interruption, the estimate counts as used.
  *
  * Headers of responses and errors (`x-ratelimit-*` of OpenAI, `anthropic-ratelimit-*`) lower a limit, or make one
- * known, and correct the remaining amount. A throttle closes the limiter for as long as the service asks, at most one
- * window; without a hint and headers, all limits count as used up.
+ * known, and correct the remaining amount. A limit that no header repeats for ten windows is that of the options again,
+ * and usage makes a limiter owe at most what a window gives. A throttle closes the limiter for as long as the service
+ * asks, at most one window; without a hint and headers, all limits count as used up.
  *
  * **Source**: rate limits of Anthropic's API ("token bucket algorithm") and OpenAI's (headers, failed requests count).
  *

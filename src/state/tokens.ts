@@ -231,8 +231,9 @@ export class TokenGate<E> extends Stateful<TokenState> implements SendGate<E> {
     const input = usage?.input === undefined ? amounts[2] : usage.input + cached
     const output = usage?.output ?? (usage === undefined ? amounts[3] : 0)
     if (usage !== undefined) {
-      this.inputs.add(input)
-      this.outputs.add(output)
+      const { allowances: [, tokens, inputs, outputs] } = this.state
+      this.inputs.add(Allowances.most(tokens!, Allowances.most(inputs!, input)))
+      this.outputs.add(Allowances.most(tokens!, Allowances.most(outputs!, output)))
     }
     this.settle(reservation, amountsOf(input, output), nowMillis)
     this.line.admit({ nowMillis })

@@ -70,6 +70,40 @@ describe("TokenLimiter", () => {
       assert.closeTo(yield* left("requests"), 58, 0.1)
     }).pipe(Effect.provide(limiter({ tokens: 1000, requests: 60 }))))
 
+  it.effect.each([9007199254740991, 1e9])(
+    "a usage of %d makes it owe what a window gives, no more",
+    (tokens) =>
+      Effect.gen(function*() {
+        const { send, sends } = sending()
+        yield* send({ input: 100, output: 0 }, Effect.succeed(answer(tokens, 0)))
+        assert.closeTo(yield* left("tokens"), -1000, 0.1)
+        // The next expects what such calls use, which is at most a window: it passes when that is there.
+        yield* fork(attempt(Effect.flatMap(Clock.currentTimeMillis, (now) => Effect.sync(() => sends.push(now)))))
+        yield* TestClock.adjust("119 seconds")
+        assert.deepStrictEqual(sends, [0])
+        yield* TestClock.adjust("2 seconds")
+        assert.deepStrictEqual(sends, [0, 120_000])
+        assert.closeTo(yield* left("tokens"), -1000 + 1000 + 1000 / 60, 20)
+      }).pipe(Effect.provide(limiter({ tokens: 1000, maxWait: "10 minutes" })))
+  )
+
+  it.effect("a limit that the server states once counts for ten windows", () =>
+    Effect.gen(function*() {
+      const limit = (given: string) => ({ ...answer(0, 0), headers: { "x-ratelimit-limit-tokens": given } })
+      const { send } = sending()
+      const limitNow = Effect.map(TokenLimiter.state, ({ tokens }) => tokens.limit)
+      yield* send({ input: 0, output: 0 }, Effect.succeed(limit("1")))
+      assert.strictEqual(yield* limitNow, 1)
+      yield* TestClock.adjust("9 minutes")
+      yield* send({ input: 0, output: 0 }, Effect.succeed(limit("1")))
+      yield* TestClock.adjust("599 seconds")
+      assert.strictEqual(yield* limitNow, 1)
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual(yield* limitNow, 1000)
+      yield* TestClock.adjust("1 minute")
+      assert.strictEqual(yield* left("tokens"), 1000)
+    }).pipe(Effect.provide(limiter({ tokens: 1000 }))))
+
   it.effect("calls without enough tokens wait in line, however small, and each passes when it can", () =>
     Effect.gen(function*() {
       const { send, sends } = sending()

@@ -11,12 +11,24 @@ export interface AllowanceConfig {
   readonly share: number
 }
 
+interface Filling extends BucketConfig {
+  /** What a window gives: the most that may be owed because of what a server said. */
+  readonly perWindow: number
+}
+
+/** For how many windows a limit counts that the server has stated. */
+const learnedWindows = 10
+
 /** One limit of a server, as known to its client: a bucket whose content may be negative. */
 export interface Allowance {
   /** The client's own maximum per window, whatever the server says. */
   readonly ceiling: number
   /** `undefined` until the limit is known: then everything passes. */
-  readonly filling: BucketConfig | undefined
+  readonly filling: Filling | undefined
+  /** The filling by the client's own maximum. */
+  readonly own: Filling | undefined
+  /** When the server's limit ends: it may have been a mistake, and a server that states limits states them often. */
+  readonly learnedUntilMillis: number
   readonly bucket: Bucket
   /** What unfinished sends have reserved. */
   readonly held: number
@@ -41,21 +53,31 @@ export interface Mark {
   readonly drawn: number
 }
 
-const fillingOf = (limit: number, config: AllowanceConfig): BucketConfig | undefined => {
+const fillingOf = (limit: number, config: AllowanceConfig): Filling | undefined => {
   if (limit === Infinity) return undefined
   const refillPerMilli = limit * config.share / config.perMillis
-  return { capacity: refillPerMilli * (config.burstMillis - config.slackMillis), refillPerMilli }
+  const capacity = refillPerMilli * (config.burstMillis - config.slackMillis)
+  return { capacity, refillPerMilli, perWindow: refillPerMilli * config.perMillis }
 }
 
 /** An unused allowance. */
 export const full = (ceiling: number, config: AllowanceConfig): Allowance => {
   const filling = fillingOf(ceiling, config)
-  return { ceiling, filling, bucket: { tokens: filling?.capacity ?? 0, updatedAtMillis: -Infinity }, held: 0, drawn: 0 }
+  const bucket = { tokens: filling?.capacity ?? 0, updatedAtMillis: -Infinity }
+  return { ceiling, filling, own: filling, learnedUntilMillis: Infinity, bucket, held: 0, drawn: 0 }
 }
 
-/** The allowance, refilled up to now. */
-export const at = (self: Allowance, nowMillis: number): Allowance =>
-  self.filling === undefined ? self : { ...self, bucket: refill(self.bucket, self.filling, nowMillis) }
+/** The allowance, refilled up to now, by the client's own maximum where the server's has lapsed. */
+export const at = (self: Allowance, nowMillis: number): Allowance => {
+  const { bucket, filling, learnedUntilMillis, own } = self
+  if (filling === undefined) return self
+  if (nowMillis < learnedUntilMillis) return { ...self, bucket: refill(bucket, filling, nowMillis) }
+  const lapsed = { filling: own, learnedUntilMillis: Infinity }
+  return at({ ...self, ...lapsed, bucket: refill(bucket, filling, learnedUntilMillis) }, nowMillis)
+}
+
+/** What may be believed of an amount: at most what a window gives. */
+export const most = ({ filling }: Allowance, amount: number): number => Math.min(amount, filling?.perWindow ?? Infinity)
 
 /**
  * Milliseconds until this much may be reserved: 0 if now. An amount larger than the bucket waits for a full one, since
@@ -69,6 +91,10 @@ const holding = (self: Allowance, tokens: number): Allowance => ({
   bucket: { ...self.bucket, tokens: Math.min(self.filling?.capacity ?? 0, tokens) }
 })
 
+/** The same, but what a server has said makes nobody owe more than a window gives. */
+const owing = (self: Allowance, tokens: number, before = 0): Allowance =>
+  holding(self, Math.max(tokens, Math.min(before, -(self.filling?.perWindow ?? Infinity))))
+
 /** Reserves the expected usage of a send. */
 export const reserve = (self: Allowance, amount: number): Allowance => ({
   ...holding(self, self.bucket.tokens - amount),
@@ -76,9 +102,9 @@ export const reserve = (self: Allowance, amount: number): Allowance => ({
   drawn: self.drawn + amount
 })
 
-/** Settles a send by its actual usage: a surplus goes back, an excess becomes a debt. */
+/** Settles a send by its actual usage: a surplus goes back, an excess becomes a debt, of at most a window. */
 export const settle = (self: Allowance, reserved: number, used: number): Allowance => ({
-  ...holding(self, self.bucket.tokens + reserved - used),
+  ...owing(self, self.bucket.tokens + reserved - used, self.bucket.tokens),
   held: self.held - reserved,
   drawn: self.drawn + Math.max(0, used - reserved)
 })
@@ -89,10 +115,12 @@ export const drain = (self: Allowance): Allowance => holding(self, Math.min(0, s
 /** The allowance with another limit. What is used of the old one counts as used of the new one. */
 const limited = (self: Allowance, config: AllowanceConfig, limit: number, nowMillis: number): Allowance => {
   const filling = fillingOf(Math.min(self.ceiling, limit), config)
-  if (filling === undefined || filling.capacity === self.filling?.capacity) return self
+  if (filling === undefined) return self
+  const known = { ...self, filling, learnedUntilMillis: nowMillis + learnedWindows * config.perMillis }
+  if (filling.capacity === self.filling?.capacity) return known
   return self.filling === undefined
-    ? { ...self, filling, bucket: { tokens: filling.capacity - self.held, updatedAtMillis: nowMillis } }
-    : holding({ ...self, filling }, self.bucket.tokens)
+    ? owing({ ...known, bucket: { tokens: 0, updatedAtMillis: nowMillis } }, filling.capacity - self.held)
+    : owing(known, self.bucket.tokens)
 }
 
 /**
