@@ -196,7 +196,7 @@ const refusal = (status: number) => HttpServerResponse.empty({ status, headers: 
  *   deadline; and policies here retry no longer than that.
  * - A policy with `RetryPolicy.outermostOnly` does not retry if the caller retries: three processes in a row with three
  *   attempts each make 3 sends, not 27.
- * - `Criticality.CurrentCriticality` is that of the caller. With a `limiter`, requests without a slot are answered with
+ * - `Criticality.CurrentCriticality` is that of the caller, or one provided around the middleware if that is lower. With a `limiter`, requests without a slot are answered with
  *   503: sheddable ones first, with `x-should-retry: false`.
  *
  * If the headers of this module are missing, `grpc-timeout`, `x-envoy-attempt-count` and `grpc-previous-rpc-attempts`
@@ -204,7 +204,9 @@ const refusal = (status: number) => HttpServerResponse.empty({ status, headers: 
  *
  * **Gotchas**
  *
- * It trusts its callers: a stranger can claim to be critical. At the edge, have a proxy remove the headers.
+ * It trusts its callers: a stranger can claim to be critical, and to have a week. At the edge, have a proxy remove the
+ * headers, or give the work around this middleware a deadline ({@link withDeadline}) and a criticality of its own: then
+ * a caller can only be stricter.
  *
  * **Example** (A server that knows when its caller stops waiting)
  *

@@ -130,27 +130,21 @@ describe("what a send says", () => {
       }))
   }
 
-  it.effect("an inner call counts its own sends; one that leaves retrying to the outer call passes on the outer count", () =>
-    Effect.gen(function*() {
-      const inner = (self: Effect.Effect<never, Kit.Transient>) =>
-        withRetry(withRetry(self, RetryPolicy.maxAttempts(policy, 2)), RetryPolicy.maxAttempts(policy, 2))
-      const told = (list: ReadonlyArray<Told>) =>
-        list.map((headers) => `${headers["x-retry-attempt"]} of ${headers["x-retry-max-attempts"] ?? "any"}`)
-      const layer = RetryPropagation.layer()
-      assert.deepStrictEqual(told(yield* Effect.provide(toldBy(inner), layer)), [
-        "1 of 2",
-        "2 of 2",
-        "1 of 2",
-        "2 of 2"
-      ])
-      const outer = (self: Effect.Effect<never, Kit.Transient>) =>
-        withRetry(withRetry(self, RetryPolicy.outermostOnly(policy)), RetryPolicy.maxAttempts(policy, 2))
-      assert.deepStrictEqual(told(yield* Effect.provide(toldBy(outer), layer)), ["1 of 2", "2 of 2"])
-      const endless = (self: Effect.Effect<never, Kit.Transient>) =>
-        Effect.timeoutOption(withRetry(self, Backoff.fixed({ delay: "1 second" })), "1500 millis")
-      assert.deepStrictEqual(told(yield* Effect.provide(toldBy(endless), layer)), ["1 of any", "2 of any"])
-      assert.deepStrictEqual(told(yield* Effect.provide(toldBy((self) => self), layer)), ["1 of 1"])
-    }))
+  it.effect.each<[given: string | undefined, sent: string]>([
+    [undefined, "1000"],
+    ["604800000", "1000"],
+    ["1001", "1000"],
+    ["999", "999"]
+  ])(
+    "within a deadline of the server's own of 1000 ms, a client that says %s has %s",
+    ([given, sent]) =>
+      Effect.gen(function*() {
+        const headers = given === undefined ? {} : { "x-deadline-ms": given }
+        const app = Effect.map(RetryPropagation.headers, (told) => HttpServerResponse.empty({ headers: told }))
+        const response = yield* requested(headers, app).pipe(RetryPropagation.withDeadline("1 second"))
+        assert.strictEqual(response.headers["x-deadline-ms"], sent)
+      })
+  )
 
   it.effect("under custom names, and in gRPC's time format", () =>
     Effect.gen(function*() {

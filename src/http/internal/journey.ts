@@ -5,9 +5,10 @@ import type * as ConcurrencyLimiter from "../../ConcurrencyLimiter.ts"
 import { type Criticality, CurrentCriticality } from "../../Criticality.ts"
 import { also, checks, checksOf, known } from "../../internal/checks.ts"
 import { clockOf, monotonicMillis } from "../../internal/clock.ts"
-import { grpcTimeout, type Names, type Onward, propagating } from "../../internal/onward.ts"
+import { grpcTimeout, type Names, type Onward, propagating, remainingIn } from "../../internal/onward.ts"
 import { isObject } from "../../internal/refusal.ts"
 import { get, short } from "../../internal/safe.ts"
+import type { AnyContext } from "../../internal/shared.ts"
 
 /** The header names. */
 export interface NameOptions {
@@ -89,13 +90,15 @@ const onwardOf = (headers: Headers, names: Names, nowMillis: number): Onward => 
   }
 }
 
-const criticalities: ReadonlyArray<string | undefined> = ["sheddable", "normal", "critical"] satisfies Array<
-  Criticality
->
+const criticalities: ReadonlyArray<Criticality> = ["sheddable", "normal", "critical"]
 
-const criticalityOf = (headers: Headers, names: Names): Criticality | undefined => {
-  const given = headers[names.criticality]
-  return criticalities.includes(given) ? given as Criticality : undefined
+/** The caller's criticality, or the server's own where that is lower. */
+const criticalityOf = (headers: Headers, names: Names, context: AnyContext): Criticality => {
+  const theirs = criticalities.indexOf(headers[names.criticality] as Criticality)
+  const own = Context.get(context, CurrentCriticality)
+  if (theirs < 0) return own
+  const isSet = context.mapUnsafe.has(CurrentCriticality.key)
+  return criticalities[isSet ? Math.min(theirs, criticalities.indexOf(own)) : theirs]!
 }
 
 /** Ends an effect after this time, with the given response. If no time is left, it does not begin. */
@@ -131,7 +134,10 @@ export const limiting = (limiter: ConcurrencyLimiter.Service | undefined, constr
   }
 }
 
-/** The work on a request, with what the request says in its context, and only until the deadline. */
+/**
+ * The work on a request, with what the request says in its context, and only until the deadline. Where the server has a
+ * deadline or a criticality of its own around it, a client can only be stricter.
+ */
 export const working = <A, E, R, B, E2>(
   work: Effect.Effect<A, E, R>,
   headers: Headers,
@@ -140,10 +146,11 @@ export const working = <A, E, R, B, E2>(
 ): Effect.Effect<A | B, E | E2, R> =>
   Effect.withFiber((fiber) => {
     const now = monotonicMillis(clockOf(fiber))
-    const onward = onwardOf(headers, names, now)
-    const criticality = criticalityOf(headers, names) ?? fiber.getRef(CurrentCriticality)
-    const told = propagating(Context.make(CurrentCriticality, criticality), onward)
-    return Effect.provideContext(until(work, onward.deadlineAtMillis - now, late), told) as Effect.Effect<
+    const theirs = onwardOf(headers, names, now)
+    const deadlineAtMillis = Math.min(theirs.deadlineAtMillis, now + remainingIn(fiber.context))
+    const criticality = Context.make(CurrentCriticality, criticalityOf(headers, names, fiber.context))
+    const told = propagating(criticality, { ...theirs, deadlineAtMillis })
+    return Effect.provideContext(until(work, theirs.deadlineAtMillis - now, late), told) as Effect.Effect<
       A | B,
       E | E2,
       R
