@@ -29,8 +29,9 @@ export type { Imported, Method, Retrier, Route, ServiceConfig, Throttling }
  *
  * Waits `initialInterval * backoffCoefficient^(n - 1)` before retry `n`, at most `maximumInterval`. Defaults are 1
  * second, 2, and 100 times the initial interval. `maximumAttempts` counts sends; 0, the default, is no limit. Durations
- * are milliseconds or strings such as `"1.5s"`, `"100ms"`. `nonRetryableErrorTypes` are compared with `_tag`, `name`,
- * `type` and `code` of an error. Fails with `InvalidOption`, whose `field` is the path of the problem.
+ * are milliseconds or strings such as `"1.5s"`, `"100ms"`, `"2 minutes"`. `nonRetryableErrorTypes` are compared with
+ * `_tag`, `name`, `type` and `code` of an error. Final too are a failure that is `nonRetryable`, a cancellation, a
+ * termination and a schedule timeout. Fails with `InvalidOption`, whose `field` is the path of the problem.
  *
  * **Gotchas**
  *

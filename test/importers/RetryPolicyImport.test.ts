@@ -1,14 +1,16 @@
 import { assert, describe, it } from "@effect/vitest"
-import { RetryClassifier, RetryPolicy, withRetryOrElse } from "effect-retry"
+import { RetryClassifier, RetryInfo, RetryPolicy, withRetryOrElse } from "effect-retry"
+import * as RetryHttp from "effect-retry/RetryHttp"
 import * as RetryPolicyImport from "effect-retry/RetryPolicyImport"
 import * as RetryPolicyJson from "effect-retry/RetryPolicyJson"
-import { fixedRandom } from "effect-retry/testing"
+import * as Kit from "effect-retry/testing"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as TestClock from "effect/testing/TestClock"
+import { clientOf } from "../reliability/utils/http.ts"
 import { secondsOf } from "../utils/cpu.ts"
 
 type Imported = RetryPolicyImport.Imported
@@ -45,6 +47,71 @@ const assertData = ({ policy }: Imported) =>
     const again = yield* RetryPolicyJson.fromJson(JSON.parse(JSON.stringify(policy)))
     assert.strictEqual(String(again), String(policy))
   })
+
+/** What no policy repeats, whatever its document lists. */
+class Sold extends RetryInfo.TaggedError("Sold", { safety: "No" })<{}> {}
+
+const forbidden: ReadonlyArray<readonly [name: string, error: unknown]> = [
+  ["whose facts forbid it", Object.assign(new Sold(), { code: 14, details: "down", status: 503 })],
+  ["that a cause forbids", new Error("order", { cause: new Sold() })],
+  ["of a caller who aborted", new DOMException("aborted", "AbortError")],
+  // Envoy: retry_state_impl.cc, Policy5xxRemote503Overloaded of its tests.
+  ["with x-envoy-overloaded", { status: 503, headers: { "x-envoy-overloaded": "true" } }],
+  ["with x-should-retry: false", { status: 503, headers: { "x-should-retry": "false" } }],
+  // gRPC proposal A6: a pushback that is negative forbids the retry.
+  ["with a negative pushback", { code: 14, details: "down", metadata: { "grpc-retry-pushback-ms": "-1" } }]
+]
+
+describe("a veto holds under an imported classifier: an error", () => {
+  const endOf = (imported: Imported, error: unknown) => Effect.map(trace(imported, 1, error), ([, end]) => end)
+  const none = ["enough", "max-attempts"]
+  it.effect.each(forbidden)("%s", ([, error]) =>
+    Effect.gen(function*() {
+      const temporal = yield* RetryPolicyImport.fromTemporal({})
+      const [states] = yield* RetryPolicyImport.fromStepFunctions([{ ErrorEquals: ["States.ALL"] }])
+      const envoy = yield* RetryPolicyImport.fromEnvoyRoute({
+        route: { retry_policy: { retry_on: "5xx,unavailable" } }
+      })
+      const { methods: [method] } = yield* RetryPolicyImport.fromGrpcServiceConfig({
+        methodConfig: [{
+          name: [{}],
+          retryPolicy: {
+            maxAttempts: 4,
+            initialBackoff: "1s",
+            maxBackoff: "1s",
+            backoffMultiplier: 1,
+            retryableStatusCodes: [14]
+          }
+        }]
+      })
+      for (const imported of [temporal, states!, envoy, method!]) assert.notInclude(none, yield* endOf(imported, error))
+    }))
+
+  it.effect("also where RetryHttp is given the classifier, or finds it", () =>
+    Effect.gen(function*() {
+      const overloaded = { status: 503, headers: { "x-envoy-overloaded": "true" } }
+      const { classifier, policy } = yield* RetryPolicyImport.fromEnvoyRoute({
+        route: { retry_policy: { retry_on: "5xx", num_retries: 2 } }
+      })
+      for (const own of [classifier, undefined]) {
+        const { client, times } = clientOf([overloaded, overloaded, overloaded])
+        yield* Kit.runToEnd(
+          RetryHttp.retry(client, policy, { classifier: own }).get("http://a/").pipe(
+            Effect.provide(RetryClassifier.layer(classifier))
+          )
+        )
+        assert.strictEqual(times.length, 1)
+      }
+    }))
+
+  it.effect("keeps its reason", () =>
+    Effect.gen(function*() {
+      const { policy, classifier } = yield* RetryPolicyImport.fromTemporal({})
+      const vetoed = RetryInfo.vetoed
+      const error = Object.assign(new Error("refused"), { [RetryInfo.TypeId]: vetoed })
+      assert.strictEqual(yield* endOf({ policy, classifier }, error), "vetoed")
+    }))
+})
 
 describe("fromTemporal", () => {
   it.effect("waits as the service does: its own tests", () =>
@@ -104,6 +171,61 @@ describe("fromTemporal", () => {
       assert.deepStrictEqual(yield* trace(imported, 1, new Error("anything")), [[1000], "enough"])
     }))
 
+  // The failures of temporalio/sdk-typescript, `common/src/failure.ts`; what the service does with each: `isRetryable` of
+  // service/history/workflow/retry.go.
+  const failures: ReadonlyArray<readonly [failure: object, end: string]> = [
+    [{ name: "ApplicationFailure", type: "Down", nonRetryable: false }, "enough"],
+    [{ name: "ApplicationFailure", type: "Down", nonRetryable: true }, "final"],
+    [{ name: "ServerFailure", nonRetryable: true }, "final"],
+    [{ name: "ServerFailure", nonRetryable: false }, "enough"],
+    [{ name: "CancelledFailure" }, "final"],
+    [{ name: "TerminatedFailure" }, "final"],
+    [{ name: "TimeoutFailure", timeoutType: "START_TO_CLOSE" }, "enough"],
+    [{ name: "TimeoutFailure", timeoutType: "HEARTBEAT" }, "enough"],
+    [{ name: "TimeoutFailure", timeoutType: "SCHEDULE_TO_START" }, "final"],
+    [{ name: "TimeoutFailure", timeoutType: "SCHEDULE_TO_CLOSE" }, "final"],
+    [{ name: "ActivityFailure", cause: { name: "ApplicationFailure", nonRetryable: true } }, "enough"]
+  ]
+  it.effect.each(failures)("a failure %j ends with %s", ([failure, end]) =>
+    Effect.gen(function*() {
+      const imported = yield* RetryPolicyImport.fromTemporal({})
+      assert.strictEqual((yield* trace(imported, 1, Object.assign(new Error(), failure)))[1], end)
+    }))
+
+  // temporalio/sdk-typescript reads durations with the npm package ms: these are its documented forms.
+  const durations: ReadonlyArray<readonly [text: string, millis: number]> = [
+    ["1 second", 1000],
+    ["2 seconds", 2000],
+    ["50 milliseconds", 50],
+    ["1 minute", 60_000],
+    ["2 mins", 120_000],
+    ["1 hour", 3_600_000],
+    ["2 hrs", 7_200_000],
+    ["2.5 hrs", 9_000_000],
+    ["2 days", 172_800_000],
+    ["5s", 5000],
+    ["1 sec", 1000],
+    ["100 msecs", 100],
+    ["10h", 36_000_000],
+    ["1 Second", 1000],
+    // What this library prints.
+    ["50 millis", 50],
+    ["1 millis", 1]
+  ]
+  it.effect.each(durations)("reads %j", ([initialInterval, millis]) =>
+    Effect.gen(function*() {
+      const imported = yield* RetryPolicyImport.fromTemporal({ initialInterval })
+      assert.deepStrictEqual(yield* trace(imported, 1), [[millis], "enough"])
+    }))
+
+  it.effect.each(["1 fortnight", "1 secondly", "second", "1 s s", "1,5s", "-1 second"])(
+    "refuses %j",
+    (initialInterval) =>
+      Effect.gen(function*() {
+        assert.strictEqual(yield* refused(RetryPolicyImport.fromTemporal({ initialInterval })), "initialInterval")
+      })
+  )
+
   it.effect("names what is wrong", () =>
     Effect.gen(function*() {
       const field = (json: unknown) => refused(RetryPolicyImport.fromTemporal(json))
@@ -152,7 +274,7 @@ describe("fromStepFunctions", () => {
       const imported = yield* first({ IntervalSeconds: 4, JitterStrategy: "FULL" })
       assert.deepStrictEqual((yield* trace(imported, 3))[0], seconds(1, 2, 4))
       assert.include(String(imported.policy), `RetryPolicy.jittered("full")`)
-    }).pipe(Effect.provide(fixedRandom(0.25))))
+    }).pipe(Effect.provide(Kit.fixedRandom(0.25))))
 
   it.effect("gives each error to the first retrier that takes it", () =>
     Effect.gen(function*() {
@@ -217,7 +339,7 @@ describe("fromGrpcServiceConfig", () => {
       const shares = [[0, 0.8], [0.5, 1], [0.999999999, 1.2]] as const
       for (const [random, share] of shares) {
         const method = yield* only({ maxAttempts: 5 })
-        const [waits, end] = yield* Effect.provide(trace(method, 100, unavailable), fixedRandom(random))
+        const [waits, end] = yield* Effect.provide(trace(method, 100, unavailable), Kit.fixedRandom(random))
         assert.deepStrictEqual(waits, [100, 200, 400, 800].map((delay) => Math.round(delay * share)))
         assert.strictEqual(end, "max-attempts")
         yield* assertData(method)
@@ -309,7 +431,7 @@ describe("fromEnvoyRoute", () => {
         const own = "base_interval" in retry_back_off ? { retry_back_off } : {}
         const route = yield* imported({ num_retries: delays.length, ...own })
         const [one, ...others] = random.map((n, index) => (n % ceilings[index]!) / ceilings[index]!)
-        const [waits, end] = yield* Effect.provide(trace(route, 100, { status: 503 }), fixedRandom(one!, ...others))
+        const [waits, end] = yield* Effect.provide(trace(route, 100, { status: 503 }), Kit.fixedRandom(one!, ...others))
         assert.deepStrictEqual(waits, delays)
         assert.strictEqual(end, "max-attempts")
         yield* assertData(route)

@@ -42,22 +42,20 @@ export const wholeOf = (value: unknown, path: Path, least: number, otherwise?: n
   return Number.isSafeInteger(number) ? number : refuse(path, value, `a whole number of at least ${least}`)
 }
 
-const units: { readonly [unit: string]: number } = {
-  ms: 1,
-  s: 1000,
-  m: 60_000,
-  h: 3_600_000,
-  d: 86_400_000
-}
+const unitMillis = [1, 1000, 60_000, 3_600_000, 86_400_000]
 
-/** A duration as in protocol buffers' JSON, `"1.5s"`, also in other units; or milliseconds. */
+/** A number, then the group of its unit. Source: protocol buffers' JSON; npm `ms`, which Temporal reads; Effect. */
+const durationForm =
+  /^(\d+(?:\.\d+)?|\.\d+) ?(?:(ms|msecs?|millis(?:econds?)?)|(s|secs?|seconds?)|(m|mins?|minutes?)|(h|hrs?|hours?)|(d|days?))$/i
+
+/** A duration such as `"1.5s"`, `"100ms"` or `"2 minutes"`; or milliseconds. */
 export const durationOf = (value: unknown, path: Path, otherwise?: number): number => {
   if (value === undefined && otherwise !== undefined) return otherwise
-  const [, number, unit] = /^(\d+(?:\.\d+)?|\.\d+) ?(ms|s|m|h|d)$/.exec(short(value)) ?? []
-  const millis = number === undefined ? value : Number(number) * units[unit!]!
+  const [, number, ...units] = durationForm.exec(short(value)) ?? []
+  const millis = number === undefined ? value : Number(number) * unitMillis[units.findIndex(Boolean)]!
   return typeof millis === "number" && millis >= 0 && millis < Infinity
     ? millis
-    : refuse(path, value, `a duration, such as "1.5s" or "100ms", or milliseconds`)
+    : refuse(path, value, `a duration, such as "1.5s", "100ms" or "2 minutes", or milliseconds`)
 }
 
 export const positiveDurationOf = (value: unknown, path: Path, otherwise?: number): number => {

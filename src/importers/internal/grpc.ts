@@ -5,9 +5,9 @@ import { grpcStatusOf, isGrpcStatus } from "../../internal/facts/grpcStatuses.ts
 import { type Path, refuse } from "../../internal/refusal.ts"
 import { get } from "../../internal/safe.ts"
 import * as RetryClassifier from "../../RetryClassifier.ts"
-import * as RetryInfo from "../../RetryInfo.ts"
 import * as RetryPolicy from "../../RetryPolicy.ts"
 import { fieldsOf, listOf, numberOf, onlyOf, positiveDurationOf, textOf, wholeOf } from "./document.ts"
+import { retryingIf } from "./errors.ts"
 import type { Imported } from "./temporal.ts"
 
 /**
@@ -48,16 +48,8 @@ const statusOf = (value: unknown, path: Path): number =>
 
 /** Retries these statuses and no others. */
 const byStatus = (retried: ReadonlySet<number>): RetryClassifier.RetryClassifier => {
-  const own: RetryClassifier.RetryClassifier = (error) => {
-    const code = get(error, "code")
-    if (!isGrpcStatus(code)) return Option.none()
-    const known = Option.getOrElse(
-      RetryClassifier.classify(RetryClassifier.grpc, error),
-      () => RetryInfo.transient
-    )
-    return Option.some(RetryInfo.make({ ...known, safety: retried.has(code) ? "Yes" : "No" }))
-  }
-  return RetryClassifier.followingCause(own)
+  const byCode = retryingIf((error) => retried.has(get(error, "code") as number))
+  return RetryClassifier.followingCause((error) => isGrpcStatus(get(error, "code")) ? byCode(error) : Option.none())
 }
 
 /** Clients allow no more than this, whatever the service says. */
