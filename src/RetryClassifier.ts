@@ -143,7 +143,7 @@ const ofObject = (f: (error: Opaque) => Option.Option<RetryInfo.RetryInfo>): Ret
 
 const withHint = (info: RetryInfo.RetryInfo, error: Opaque): Option.Option<RetryInfo.RetryInfo> => {
   const headers = headersOf(error)
-  const retryAfter = headers && retryAfterIn(headers)
+  const retryAfter = headers && retryAfterIn(headers, wallMillis)
   return Option.some(retryAfter === undefined ? info : RetryInfo.make({ ...info, retryAfter }))
 }
 
@@ -325,7 +325,7 @@ const heaviest = (first: RetryInfo.RetryInfo | undefined, other: RetryInfo.Retry
  * `LimitExceededException` and `PriorRequestNotComplete` are throttling (as in every SDK but Java 2.0); only a timeout
  * of the client itself counts as `timeout` (as in botocore; JavaScript counts every transient error). Throttling wins,
  * whether it comes from code, trait or status 429; then a code before a status. `x-amz-retry-after` (milliseconds),
- * then `retry-after` (seconds), is the hint.
+ * then `retry-after` (seconds or a date), is the hint.
  * Source: smithy-typescript `service-error-classification/constants.ts`, botocore `retries/standard.py`.
  *
  * @category constructors

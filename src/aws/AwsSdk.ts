@@ -88,7 +88,7 @@ interface Input {
 const failed = (error: SdkError, sent: Calls.Sent, { isLast, stream }: Input): Effect.Effect<void> =>
   Effect.flatMap(Clock.currentTimeMillis, (now) => {
     Calls.remember(error, sent, now)
-    const { safety } = Facts.carry(error, now)
+    const { safety } = Facts.carry(error)
     if (!Streams.hasLeft(stream)) return Effect.void
     Streams.failed(stream, error)
     if (!isLast) return Effect.void
@@ -327,7 +327,8 @@ export interface ClientStrategy extends RetryStrategyV2 {
  *   `$metadata.totalRetryDelay` is the sum of the backoffs.
  * - A call aborted in flight counts neither as success nor as failure; a retry in flight is spent. A call aborted while
  *   waiting returns what it held, and gives up its place in the queue.
- * - A long poll (`ReceiveMessage` of SQS) that the quota refuses is held back before it fails.
+ * - A long poll (`ReceiveMessage` of SQS) that the quota refuses is held back before it fails, under every policy; the
+ *   SDKs before retry behavior 2.1 do not hold it back.
  * - A strategy never throws: a token that is foreign or used up records nothing and is not retried.
  *
  * **Gotchas**
@@ -336,6 +337,9 @@ export interface ClientStrategy extends RetryStrategyV2 {
  * takes the token. So what an aborted call holds goes back at the end of its backoff, and it keeps its place in a queue
  * until its turn; with the {@link abortPlugin} on the client, it gives up both immediately. If the limiter fails fast,
  * a first attempt fails with `RateLimitExceeded`.
+ *
+ * A limiter or any other gate in the context holds back the sends of every policy, also of `awsStandard`, whose `mode`
+ * stays `"standard"`.
  *
  * **Example** (A client that retries by one of our policies)
  *

@@ -14,6 +14,7 @@
  */
 
 import * as Option from "effect/Option"
+import { wallMillis } from "../internal/clock.ts"
 import { retryAfterMillis } from "../internal/facts/hint.ts"
 import { statusOf } from "../internal/facts/wire.ts"
 import { get } from "../internal/safe.ts"
@@ -32,7 +33,7 @@ const byStatus: ReadonlyMap<unknown, RetryInfo.RetryInfo> = new Map([
 ])
 
 const withHint = (info: RetryInfo.RetryInfo, response: unknown): RetryInfo.RetryInfo => {
-  const retryAfter = retryAfterMillis(response)
+  const retryAfter = retryAfterMillis(response, wallMillis)
   return retryAfter === undefined ? info : RetryInfo.make({ ...info, retryAfter })
 }
 

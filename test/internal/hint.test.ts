@@ -157,7 +157,7 @@ describe("hints", () => {
   ])
 
   it("of an error have one value, in the headers of an SDK's response", () => {
-    const of = (headers: Headers) => retryAfterMillis({ $response: { headers } })
+    const of = (headers: Headers) => retryAfterMillis({ $response: { headers } }, () => nowMillis)
     assert.deepStrictEqual(
       [
         of({ "x-amz-retry-after": "1500", "retry-after": "7" }),
@@ -166,9 +166,9 @@ describe("hints", () => {
         of({ "retry-after": "Tue, 17 Mar 2026 17:38:54 GMT" }),
         of({ "retry-after": 7 }),
         of({}),
-        retryAfterMillis(new Error("none"))
+        retryAfterMillis(new Error("none"), () => nowMillis)
       ],
-      [1500, 7000, undefined, undefined, undefined, undefined, undefined]
+      [1500, 7000, undefined, minute, undefined, undefined, undefined]
     )
   })
 })

@@ -124,7 +124,7 @@ describe("classifiers, given errors of any shape", () => {
 
   it("an error of the SDK takes its facts along, or stays as it is", () => {
     forSeeds(1500, (chance) => {
-      ensure("no facts", isInfo(carry(hostileError(chance), 1_790_000_000_000)))
+      ensure("no facts", isInfo(carry(hostileError(chance))))
     })
   })
 
@@ -187,7 +187,9 @@ describe("headers of any content", () => {
   it("AwsSdk reads dates too: none, or one from 0 to 2^53 ms", () => {
     forSeeds(1500, (chance) => {
       const record = Object.fromEntries(chance.some(headers).map((name) => [name, hostileText(chance)]))
-      const { retryAfter } = carry({ name: "ThrottlingException", $response: { headers: record } }, 1_790_000_000_000)
+      const { retryAfter } = Effect.runSync(
+        Effect.sync(() => carry({ name: "ThrottlingException", $response: { headers: record } }))
+      )
       ensure("no hint", isHint(retryAfter, Number.MAX_SAFE_INTEGER))
     })
   })
@@ -345,7 +347,9 @@ describe(`${megabytes} MB of one character take linear time`, () => {
           status: 429,
           headers: { "retry-after": value, "x-amz-retry-after": value }
         })
-        carry({ name: "ThrottlingException", $response: { headers: { "retry-after": value } } }, 0)
+        runs(
+          Effect.sync(() => carry({ name: "ThrottlingException", $response: { headers: { "retry-after": value } } }))
+        )
         RetryGrpc.classifier({ code: 14, details: value, metadata: new Map([["grpc-retry-pushback-ms", value]]) })
         RetryGrpc.classifier({ code: 8, details: value, metadata: new Map([["grpc-status-details-bin", value]]) })
         runs(RequestHeaders.withInvocation(RequestHeaders.observeDate(value)))

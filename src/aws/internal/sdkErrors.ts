@@ -1,4 +1,5 @@
 import * as Option from "effect/Option"
+import { wallMillis } from "../../internal/clock.ts"
 import * as codes from "../../internal/facts/codes.ts"
 import { retryAfterMillis } from "../../internal/facts/hint.ts"
 import { statusOf } from "../../internal/facts/wire.ts"
@@ -39,7 +40,7 @@ const traitOf = (error: unknown): RetryInfo.RetryInfo | undefined => {
 }
 
 const withHint = (info: RetryInfo.RetryInfo, error: unknown): RetryInfo.RetryInfo => {
-  const retryAfter = retryAfterMillis(get(get(error, "reason"), "response") ?? error)
+  const retryAfter = retryAfterMillis(get(get(error, "reason"), "response") ?? error, wallMillis)
   return retryAfter === undefined ? info : RetryInfo.make({ ...info, retryAfter })
 }
 

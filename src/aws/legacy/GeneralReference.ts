@@ -19,6 +19,7 @@ import * as Option from "effect/Option"
 import * as Backoff from "../../Backoff.ts"
 import { exponential } from "../../engine/delay.ts"
 import { callable, checksOf, known } from "../../internal/checks.ts"
+import { wallMillis } from "../../internal/clock.ts"
 import { awsThrottlingCodes, shapeOf } from "../../internal/facts/codes.ts"
 import { retryAfterMillis } from "../../internal/facts/hint.ts"
 import { statusOf } from "../../internal/facts/wire.ts"
@@ -37,7 +38,7 @@ const isServerError = (status: number | undefined): boolean => status !== undefi
 
 const service: RetryClassifier.RetryClassifier = (error) => {
   const status = statusOf(error)
-  const retryAfter = retryAfterMillis(get(get(error, "reason"), "response") ?? error)
+  const retryAfter = retryAfterMillis(get(get(error, "reason"), "response") ?? error, wallMillis)
   if (isThrottle(error, status)) return Option.some(RetryInfo.throttled(retryAfter))
   return isServerError(status) ? Option.some(RetryInfo.make({ fault: "server", retryAfter })) : Option.none()
 }

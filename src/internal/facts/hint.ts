@@ -35,15 +35,21 @@ export const seconds: Read = /* @__PURE__ */ whole(1000)
 const later = (pointMillis: number, nowMillis: number): number | undefined =>
   pointMillis > nowMillis ? pointMillis - nowMillis : undefined
 
-/** The three forms of RFC 9110, section 5.6.7, of which the last has no zone. */
-const dateForm = /^[a-z]{3,9},? [\w -]+:\d\d:\d\d(?: gmt| \d{4})$/i
-
-/** An HTTP date, in epoch milliseconds; NaN if invalid. */
+/**
+ * An HTTP date, in epoch milliseconds; NaN if invalid. Of the three forms of RFC 9110, section 5.6.7, the other two are
+ * turned into the first, which `Date` must print again. As Effect's `Headers.parseHttpDate`: short years end in 2069.
+ */
 const httpDate = (value: string): number => {
-  const millis = dateForm.test(value) ? Date.parse(value.replace(/( gmt)?$/i, " GMT")) : Number.NaN
-  // An impossible day, such as 31 Feb, would become a day of the next month.
+  const fixed = value
+    .replace(/^(\w+day, \d\d)-(\w{3})-(?=([0-6])?)/i, (_, day, month, early) => `${day} ${month} ${early ? 20 : 19}`)
+    .replace(/^\w{3} \w{3}  /, (start) => `${start.trim()} 0`)
+    .replace(/^(\w{3}) (\w{3}) (..) (\S+) (\d{4})$/, "$1, $3 $2 $5 $4 GMT")
+  // `Date` has no leap second: it is the second after.
+  const read = fixed.replace(":60 ", ":59 ")
   // @effect-diagnostics-next-line globalDate:off
-  return new Date(millis).getUTCDate() === Number(/\d+/.exec(value)?.[0]) ? millis : Number.NaN
+  const date = new Date(/^\w+, .{24}$/.test(read) ? read : Number.NaN)
+  const isOne = date.toUTCString().slice(4).toLowerCase() === read.slice(-25).toLowerCase()
+  return isOne ? date.getTime() + (read === fixed ? 0 : 1000) : Number.NaN
 }
 
 /** Whole seconds or an HTTP date. A past date asks for no wait. */
@@ -107,7 +113,7 @@ export const resets = (...names: ReadonlyArray<string>): Reader => (answer, nowM
   )
 
 const text = String.raw`"(?:[ !#-[\]-~]|\\["\\])*"`
-const param = String.raw`; *([a-z*][\w.*-]*)(?:=(${text}|[^\s",;]+))?`
+const param = String.raw`; *([a-z*][\w.*-]*)(?:=(${text}|(?!\d{16})[^\s",;]+))?`
 const item = `(${text})((?:${param})*)`
 
 /** The parameters of each item of a list of strings; none if the list is malformed. Source: RFC 9651. */
@@ -139,10 +145,9 @@ export const readers: ReadonlyArray<Reader> = /* @__PURE__ */ (() => [
   ...["grpc-retry-pushback-ms", "x-amz-retry-after", "retry-after-ms", "x-ms-retry-after-ms"].map((name) =>
     named(name, millis)
   ),
-  named("retry-after", secondsOrDate),
+  ...["retry-after", "x-ratelimit-retry-after"].map((name) => named(name, secondsOrDate)),
   rateLimit,
-  resets("ratelimit-reset"),
-  resets("x-ratelimit-reset"),
+  ...["ratelimit-reset", "x-ratelimit-reset", "x-rate-limit-reset"].map((name) => resets(name)),
   resets(
     "x-ratelimit-reset-requests",
     "x-ratelimit-reset-tokens",
@@ -151,7 +156,7 @@ export const readers: ReadonlyArray<Reader> = /* @__PURE__ */ (() => [
 ])()
 
 /** The server's current time if its response tells it, else the client's. */
-export const presentMillis = ({ header }: Headed, wallMillis: number): number =>
+export const presentMillis = ({ header }: Pick<Headed, "header">, wallMillis: number): number =>
   httpDate(String(header("date"))) || wallMillis
 
 /** How long a response asks to wait, in milliseconds. */
@@ -166,20 +171,23 @@ export const hintMillis = ({ header, status }: Answer, wallMillis: () => number)
   return undefined
 }
 
-const onlyValue = (headers: object, name: string, read: Read): number | undefined => {
-  const value = headerIn(headers)(name)
-  return typeof value === "string" && !value.includes(",") ? wait(value, read, 0) : undefined
+/**
+ * The headers that the AWS SDKs read, one value of each: `x-amz-retry-after` in milliseconds, then `retry-after` in seconds
+ * or as a date, of which one in the past asks to wait for 0.
+ */
+export const retryAfterIn = (headers: object, wallMillis: () => number): number | undefined => {
+  const header = headerIn(headers)
+  const nowMillis = presentMillis({ header }, wallMillis())
+  const only = (name: string, read: Read) => {
+    const value = header(name)
+    return typeof value === "string" && !comma.test(value) ? wait(value, read, nowMillis) : undefined
+  }
+  return only("x-amz-retry-after", millis) ??
+    only("retry-after", (value) => seconds(value, 0) ?? Math.max(0, httpDate(value) - nowMillis))
 }
 
-/**
- * The headers that the AWS SDKs read: `x-amz-retry-after` in milliseconds before `retry-after` in seconds, one value of
- * each.
- */
-export const retryAfterIn = (headers: object): number | undefined =>
-  onlyValue(headers, "x-amz-retry-after", millis) ?? onlyValue(headers, "retry-after", seconds)
-
 /** The same, of an error. */
-export const retryAfterMillis = (error: any): number | undefined => {
+export const retryAfterMillis = (error: any, wallMillis: () => number): number | undefined => {
   const headers = headersOf(error)
-  return headers && retryAfterIn(headers)
+  return headers && retryAfterIn(headers, wallMillis)
 }

@@ -1,8 +1,4 @@
-import type * as Duration from "effect/Duration"
-import * as Headers from "effect/http/Headers"
 import * as Option from "effect/Option"
-import * as Result from "effect/Result"
-import { headerIn } from "../../../internal/facts/wire.ts"
 import { Refused } from "../../../internal/refused.ts"
 import { get } from "../../../internal/safe.ts"
 import * as RetryClassifier from "../../../RetryClassifier.ts"
@@ -53,23 +49,12 @@ export const classifier: RetryClassifier.RetryClassifier = (error) => {
   return Option.map(known(error), (info) => RetryInfo.make({ ...info, fault: faultOf(error) ?? info.fault }))
 }
 
-/** How long the `retry-after` of a response asks to wait if it is a date. */
-const untilDate = (error: unknown, nowMillis: number): Duration.Duration | undefined => {
-  const headers = get(get(error, "$response"), "headers")
-  if (typeof headers !== "object" || headers === null) return undefined
-  const value = headerIn(headers)("retry-after")
-  const parsed = typeof value === "string" ? Headers.parseRetryAfter(value) : undefined
-  if (parsed === undefined || Result.isFailure(parsed)) return undefined
-  return parsed.success._tag === "DateTime" ? Headers.retryAfterDelay(parsed.success, nowMillis) : undefined
-}
-
 /** The facts of an error that ended a send: those of the classifier, else not retryable. */
-const factsOf = (error: unknown, nowMillis: number): RetryInfo.RetryInfo => {
-  const info = Option.getOrUndefined(RetryClassifier.classify(classifier, error))
-  if (info === undefined) return RetryInfo.make({ safety: "No", fault: faultOf(error) })
-  const retryAfter = info.retryAfter ?? untilDate(error, nowMillis)
-  return retryAfter === info.retryAfter ? info : RetryInfo.make({ ...info, retryAfter })
-}
+const factsOf = (error: unknown): RetryInfo.RetryInfo =>
+  Option.getOrElse(
+    RetryClassifier.classify(classifier, error),
+    () => RetryInfo.make({ safety: "No", fault: faultOf(error) })
+  )
 
 /** Puts a hidden property on an error. An error that cannot take it stays as it is. */
 const hide = (error: object, key: PropertyKey, value: unknown): void => {
@@ -81,10 +66,10 @@ const hide = (error: object, key: PropertyKey, value: unknown): void => {
 }
 
 /** Attaches the facts to an error, and returns them. It stays the same object, with the same visible properties. */
-export const carry = (error: unknown, nowMillis: number): RetryInfo.RetryInfo => {
+export const carry = (error: unknown): RetryInfo.RetryInfo => {
   const own = RetryInfo.fromError(error)
   if (Option.isSome(own)) return own.value
-  const info = factsOf(error, nowMillis)
+  const info = factsOf(error)
   if (typeof error === "object" && error !== null) hide(error, RetryInfo.TypeId, info)
   return info
 }
