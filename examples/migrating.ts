@@ -2,7 +2,7 @@
  * Migrating from another library: its settings, as policies. The tests run each next to the library it comes from.
  */
 import { DynamoDBClient, type DynamoDBClientConfig, GetItemCommand } from "@aws-sdk/client-dynamodb"
-import { type AxiosInstance, isAxiosError } from "axios"
+import type { AxiosInstance } from "axios"
 import { Duration, Effect, Option } from "effect"
 import { AwsModes, Backoff, RetryClassifier, RetryInfo, RetryPolicy, withRetry } from "effect-retry"
 import * as AwsSdk from "effect-retry/AwsSdk"
@@ -147,15 +147,9 @@ export const fromAxiosRetry = ({ delayFactor = 100, retries = 3 }: {
 
 const fourSends = fromAxiosRetry({ retries: 3 })
 
-const idempotent = new Set(["get", "head", "options", "put", "delete"])
-
-/** Requests that must not run twice are not sent again; the default classifier decides about all others. */
-export const classify = (error: unknown) =>
-  isAxiosError(error) && !idempotent.has(error.config?.method ?? "") ? false : undefined
-
 /** From axios-retry, which is no longer installed on the client. */
 export const getData = async (client: AxiosInstance, url: string) => {
-  const answer = await retryPromise(({ signal }) => client.get(url, { signal }), fourSends, { classify })
+  const answer = await retryPromise(({ signal }) => client.get(url, { signal }), fourSends)
   return answer.data
 }
 

@@ -22,6 +22,22 @@ export const getOrders = async (url: string, signal?: AbortSignal) => {
   return response.text()
 }
 
+/** `fetch` that shows its request in a response and in an error: a POST that may have run is not sent again. */
+export const fetched = async (request: Request): Promise<Response> => {
+  try {
+    return Object.assign(await fetch(request), { request })
+  } catch (error) {
+    throw Object.assign(error as Error, { request })
+  }
+}
+
+/** A POST without a key: sent again after a 429, or if there was no connection, but not after a 503. */
+export const placeOrder = (url: string, order: object) =>
+  retryPromise(
+    ({ signal }) => fetched(new Request(url, { method: "POST", body: JSON.stringify(order), signal })),
+    awsStandard2026
+  )
+
 /** A client that throws. All calls with the same policy object share a quota. */
 export const getPage = (client: Client, path: string, signal?: AbortSignal) =>
   retryPromise((attempt) => client.get(path, attempt), awsStandard, { signal })

@@ -20,8 +20,17 @@ import { factsOf, saidBy } from "./internal/facts/answer.ts"
 import * as codes from "./internal/facts/codes.ts"
 import * as GrpcHint from "./internal/facts/grpcHint.ts"
 import { hintMillis, retryAfterIn } from "./internal/facts/hint.ts"
-import { answerOf, grpcStatusOf, headersOf, isAnswer, isRetryStatus, statusOf } from "./internal/facts/wire.ts"
-import { get, short } from "./internal/safe.ts"
+import {
+  answerOf,
+  grpcStatusOf,
+  headersOf,
+  isAnswer,
+  isRepeatable,
+  isRetryStatus,
+  requestOf,
+  statusOf
+} from "./internal/facts/wire.ts"
+import { get, look, short } from "./internal/safe.ts"
 import * as RetryInfo from "./RetryInfo.ts"
 
 /**
@@ -147,10 +156,30 @@ const withHint = (info: RetryInfo.RetryInfo, error: Opaque): Option.Option<Retry
   return Option.some(retryAfter === undefined ? info : RetryInfo.make({ ...info, retryAfter }))
 }
 
-const isIdempotent = (method: unknown) => method !== "POST" && method !== "PATCH"
+const safetyOf = (cause: unknown, repeatable: boolean): RetryInfo.Safety =>
+  repeatable || codes.isNeverSent(cause) ? "Yes" : "Maybe"
 
-const safetyOf = (cause: unknown, idempotent: boolean): RetryInfo.Safety =>
-  idempotent || codes.isNeverSent(cause) ? "Yes" : "Maybe"
+/** Whether the request that an error shows, if it shows one, can be sent twice. */
+const isShownRepeatable = (error: unknown): boolean => {
+  const request = look(() => requestOf(error))
+  return request === undefined || isRepeatable(request)
+}
+
+/** Whether an error, or a cause, shows a request that may not be sent twice, before any facts or an answer. */
+const isUnsafe = (error: unknown): boolean => {
+  for (const cause of codes.causesOf(error)) {
+    if (isAnswer(cause) || Option.isSome(carried(cause))) return false
+    if (!isShownRepeatable(cause)) return true
+  }
+  return false
+}
+
+/** What may have run is not sent twice, if the error shows a request. */
+const cautious = (self: RetryClassifier): RetryClassifier => (error) =>
+  Option.map(self(error), (info) =>
+    info.safety === "Yes" && !info.throttling && isUnsafe(error)
+      ? RetryInfo.make({ ...info, safety: safetyOf(error, false) })
+      : info)
 
 /** The facts of an exception while a request was sent or its response read, if only the network is to blame. */
 const broken = (cause: unknown, idempotent: boolean): RetryInfo.RetryInfo | undefined => {
@@ -159,14 +188,14 @@ const broken = (cause: unknown, idempotent: boolean): RetryInfo.RetryInfo | unde
 }
 
 /** The facts of the response that an error carries, to a request that can be sent twice. */
-const answered = (error: Opaque, idempotent: boolean): RetryInfo.RetryInfo | undefined => {
+const answered = (error: Opaque, repeatable: boolean): RetryInfo.RetryInfo | undefined => {
   const status = statusOf(error)
   if (status === undefined) return undefined
   const answer = answerOf(error, status)
   const said = saidBy(answer, isRetryStatus)
   return said === undefined
     ? undefined
-    : RetryInfo.make({ ...factsOf(said, status, idempotent), retryAfter: hintMillis(answer, wallMillis) })
+    : RetryInfo.make({ ...factsOf(said, status, repeatable), retryAfter: hintMillis(answer, wallMillis) })
 }
 
 const httpReasons = new Map<unknown, (reason: Opaque, idempotent: boolean) => RetryInfo.RetryInfo | undefined>([
@@ -185,7 +214,7 @@ const httpReasons = new Map<unknown, (reason: Opaque, idempotent: boolean) => Re
 ])
 
 const httpClient = ({ reason }: Opaque): Option.Option<RetryInfo.RetryInfo> =>
-  Option.fromUndefinedOr(httpReasons.get(reason?._tag)?.(reason, isIdempotent(reason.request?.method)))
+  Option.fromUndefinedOr(httpReasons.get(reason?._tag)?.(reason, isRepeatable(reason.request ?? {})))
 
 const byRetryable = (retryable: unknown, retryAfter: any): Option.Option<RetryInfo.RetryInfo> => {
   if (retryable === true) return Option.some(RetryInfo.make({ retryAfter }))
@@ -356,14 +385,15 @@ const isSdkTimeout = (error: Opaque): boolean => error.message === "Request time
  *
  * `docs/http.md` lists the headers read for a hint, and their order. The status is the `status` or `statusCode` of the
  * error or of its `response`; the body is looked for in the error, in its `error`, `data` and `body`, and in those of
- * its `response`.
+ * its `response`. If the error shows a request that is not idempotent and has no `Idempotency-Key` (in `config`, `options`
+ * or `request`), a response that does not prove that it was rejected makes it `"Maybe"` safe.
  *
  * @category constructors
  * @since 0.1.0
  */
 export const httpStatus: RetryClassifier = ofObject((error) => {
   if (error.$metadata !== undefined) return none
-  return isSdkTimeout(error) ? timedOut : Option.fromUndefinedOr(answered(error, true))
+  return isSdkTimeout(error) ? timedOut : Option.fromUndefinedOr(answered(error, isShownRepeatable(error)))
 })
 
 /**
@@ -445,12 +475,13 @@ const inTurn = chain([carried, effectErrors, aws, unlessAws])
 /**
  * The default chain: the error's own facts, Effect's errors, AWS codes and statuses, HTTP statuses, network codes, gRPC
  * statuses; then the same for its cause, unless the error is a response with a status. It does not know any other
- * error, so those are not retried.
+ * error, so those are not retried. If the error or a cause shows a POST, a PATCH or the like without a key, it is
+ * `"Maybe"` safe once it may have been processed.
  *
  * @category constructors
  * @since 0.1.0
  */
-export const defaultClassifier: RetryClassifier = followingCause(inTurn)
+export const defaultClassifier: RetryClassifier = cautious(followingCause(inTurn))
 
 /**
  * The classifier that policies ask. Default {@link defaultClassifier}.

@@ -13,7 +13,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Tracer from "effect/Tracer"
-import { causeOf, maxCauseDepth } from "./internal/facts/codes.ts"
+import { causesOf } from "./internal/facts/codes.ts"
 import { statusOf } from "./internal/facts/wire.ts"
 import { get, short } from "./internal/safe.ts"
 import { shared } from "./internal/shared.ts"
@@ -198,15 +198,8 @@ export const spanEvents: RetryObserver = {
 const isWord = (u: unknown): u is string => /^[\w.$:#/-]{1,64}$/.test(short(u)) && u !== "Error"
 
 /** The name of the error, or of its cause; nothing of its message. */
-const wordOf = (error: unknown): string | undefined => {
-  let code: unknown
-  let cause = error
-  for (let depth = 0; depth <= maxCauseDepth && !isWord(code) && cause !== undefined; depth++) {
-    code = get(cause, "code")
-    cause = causeOf(cause)
-  }
-  return [code, get(error, "_tag"), get(error, "name")].find(isWord)
-}
+const wordOf = (error: unknown): string | undefined =>
+  [...causesOf(error).map((cause) => get(cause, "code")), get(error, "_tag"), get(error, "name")].find(isWord)
 
 /** What an error without a name of its own is. */
 const kindOf = (error: unknown): string =>

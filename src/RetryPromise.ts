@@ -304,7 +304,8 @@ class Sends<A> {
     const known = this.known(error)
     if (verdict === undefined || verdict === null) return known
     if (verdict !== true) return checks("retryPromise").reject("classify", verdict, "true, false, facts or undefined")
-    return Option.isSome(known) && known.value.safety !== "No" ? known : Option.some(RetryInfo.transient)
+    const { safety, ...facts } = Option.getOrElse(known, () => RetryInfo.notRetryable)
+    return Option.some(safety === "No" ? RetryInfo.transient : RetryInfo.make(facts))
   }
 
   private known(error: unknown): Facts {
@@ -503,7 +504,8 @@ const sharedOf = (policy: Policy<unknown>) => {
  * resources should not: give each its own policy object, such as another `AwsModes.standard()`, or its own function,
  * made by {@link make}. Keep both: one made for each call has a full quota each time. A warning says so, once.
  *
- * A `Response` does not reveal its method: do not pass a POST that must not run twice.
+ * A POST or PATCH that may have run is not sent again if its error shows it, as those of axios, got and ky do. A
+ * `Response` does not show its method: `docs/promises.md` says how to add the request.
  *
  * **Example** (A request)
  *

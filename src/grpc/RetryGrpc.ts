@@ -155,15 +155,8 @@ export const honorPushback = /* @__PURE__ */ optional(
   {}
 ) as PointFree<PushbackOptions>
 
-const pushbackOf = (error: unknown): Hint.Pushback => {
-  let current = error
-  for (let depth = 0; depth <= codes.maxCauseDepth && current !== undefined; depth++) {
-    const pushback = Hint.pushback(current)
-    if (pushback !== undefined) return pushback
-    current = codes.causeOf(current)
-  }
-  return undefined
-}
+const pushbackOf = (error: unknown): Hint.Pushback =>
+  codes.causesOf(error).map(Hint.pushback).find((pushback) => pushback !== undefined)
 
 /**
  * A `hedgingPolicy` of a gRPC service config: its presence means that the method can run twice.

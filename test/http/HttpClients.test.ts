@@ -66,9 +66,9 @@ const anthropic = (baseURL = url, timeout?: number) =>
 const clients: Readonly<Record<string, () => Promise<unknown>>> = {
   openai: () => openai(),
   anthropic: () => anthropic(),
-  axios: () => axios.post(url, {}),
-  got: () => got.post(url, { json: {}, retry: { limit: 0 } }).json(),
-  ky: () => ky.post(url, { json: {}, retry: 0, timeout: false }).json(),
+  axios: () => axios.put(url, {}),
+  got: () => got.put(url, { json: {}, retry: { limit: 0 } }).json(),
+  ky: () => ky.put(url, { json: {}, retry: 0, timeout: false }).json(),
   undici: () =>
     undici.request(url, {
       method: "POST",
@@ -157,7 +157,7 @@ describe("the SDKs' own failures", () => {
   })
 
   it("a timeout of axios counts as one", async () => {
-    const outcome = await outcomeOf(() => axios.post(silentUrl, {}, { timeout: 20 }))
+    const outcome = await outcomeOf(() => axios.put(silentUrl, {}, { timeout: 20 }))
     assert.strictEqual(outcome.calls, 3)
     assert.isTrue(outcome.timeout)
   })

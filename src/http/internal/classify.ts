@@ -4,13 +4,13 @@ import { type HttpClientResponse, TypeId as ResponseTypeId } from "effect/http/H
 import * as Option from "effect/Option"
 import { wallMillis } from "../../internal/clock.ts"
 import { factsOf, saidBy } from "../../internal/facts/answer.ts"
-import { fetchRefusals, isNeverSent, maxCauseDepth, timeoutCodes } from "../../internal/facts/codes.ts"
-import { isRetryStatus as isWorthARetry } from "../../internal/facts/wire.ts"
+import { causesOf, fetchRefusals, isNeverSent, timeoutCodes } from "../../internal/facts/codes.ts"
+import { hasKey, isRetryStatus as isWorthARetry } from "../../internal/facts/wire.ts"
 import { get, short } from "../../internal/safe.ts"
 import { classify, defaultClassifier, type RetryClassifier } from "../../RetryClassifier.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
 import { answerOf, type HintReader, readHint } from "./hints.ts"
-import { hasKey, isRepeatable } from "./safety.ts"
+import { isRepeatable } from "./safety.ts"
 import { wholeOf } from "./timeout.ts"
 
 /** Options of a classifier of HTTP failures. */
@@ -98,20 +98,12 @@ const isTimeout = (error: unknown): boolean =>
   timeoutCodes.has(get(error, "code") as string) || get(error, "name") === "TimeoutError" ||
   get(error, "_tag") === "TimeoutError"
 
-const hasCause = (error: unknown, holds: (error: unknown) => boolean): boolean => {
-  let current = error
-  for (let depth = 0; depth <= maxCauseDepth && current !== undefined; depth++) {
-    if (holds(current)) return true
-    current = get(current, "cause")
-  }
-  return false
-}
-
 const ofTransport = (request: HttpClientRequest, cause: unknown): RetryInfo.RetryInfo => {
-  if (hasCause(cause, isFinalCause)) return RetryInfo.notRetryable
+  const causes = causesOf(cause)
+  if (causes.some(isFinalCause)) return RetryInfo.notRetryable
   return RetryInfo.make({
     safety: safetyOf(request, isNeverSent(cause)),
-    timeout: hasCause(cause, isTimeout)
+    timeout: causes.some(isTimeout)
   })
 }
 

@@ -1,7 +1,7 @@
 import * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import { callable, checksOf, known } from "../../internal/checks.ts"
-import { hasKey, isIdempotent, keyHeader } from "./safety.ts"
+import { isRepeatable, keyHeader } from "../../internal/facts/wire.ts"
 
 /**
  * The source of idempotency keys.
@@ -48,7 +48,7 @@ export const idempotencyKey = (
   const make = callable(check, "make", options.make ?? (() => crypto.randomUUID()))
   known(check, options)
   return HttpClient.mapRequest((request) =>
-    isIdempotent(request) || hasKey(request)
+    isRepeatable(request)
       ? request
       : HttpClientRequest.setHeader(request, keyHeader, make(request))
   )

@@ -4,17 +4,7 @@ import * as Fiber from "effect/Fiber"
 import { constFalse, constTrue } from "effect/Function"
 import type { HttpClientRequest } from "effect/http/HttpClientRequest"
 import type * as Predicate from "effect/Predicate"
-
-/** Methods whose second execution changes nothing (RFC 9110, section 9.2.2), and QUERY, which is safe by definition. */
-const idempotentMethods: ReadonlySet<string> = new Set([
-  "GET",
-  "HEAD",
-  "OPTIONS",
-  "TRACE",
-  "QUERY",
-  "PUT",
-  "DELETE"
-])
+import { isRepeatable as isShown } from "../../internal/facts/wire.ts"
 
 /**
  * Which requests can be sent twice although their method does not say so. Default: none. A predicate that throws marks
@@ -55,18 +45,5 @@ const isMarked = (request: HttpClientRequest): boolean => {
   }
 }
 
-/** The header of an idempotency key. Source: draft-ietf-httpapi-idempotency-key-header. */
-export const keyHeader = "idempotency-key"
-
-/** Whether a request carries an idempotency key. */
-export const hasKey = ({ headers }: HttpClientRequest): boolean => {
-  const key: unknown = headers[keyHeader]
-  return typeof key === "string" && key.trim() !== ""
-}
-
-/** Whether its method means that a second execution changes nothing. */
-export const isIdempotent = ({ method }: HttpClientRequest): boolean => idempotentMethods.has(method)
-
 /** Whether the request can safely be sent twice. */
-export const isRepeatable = (request: HttpClientRequest): boolean =>
-  isIdempotent(request) || hasKey(request) || isMarked(request)
+export const isRepeatable = (request: HttpClientRequest): boolean => isShown(request) || isMarked(request)

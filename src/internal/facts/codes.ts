@@ -92,15 +92,18 @@ const saysNeverSent = (error: unknown): boolean =>
   isUnconnected(error) || isRefusedStream(error) || areUnconnected(get(error, "errors")) ||
   unsentWords.test(short(get(error, "message"), maxMessageLength))
 
-/** Whether the error, or a cause of it, says that nothing was sent, or that the server looked at nothing of it. */
-export const isNeverSent = (error: unknown): boolean => {
-  let current = error
-  for (let depth = 0; depth <= maxCauseDepth && current !== undefined && current !== null; depth++) {
-    if (saysNeverSent(current)) return true
+/** The error and its causes. */
+export const causesOf = (error: unknown): ReadonlyArray<unknown> => {
+  const found: Array<unknown> = []
+  for (let current = error; current !== undefined && current !== null && found.length <= maxCauseDepth;) {
+    found.push(current)
     current = causeOf(current)
   }
-  return false
+  return found
 }
+
+/** Whether the error, or a cause of it, says that nothing was sent, or that the server looked at nothing of it. */
+export const isNeverSent = (error: unknown): boolean => causesOf(error).some(saysNeverSent)
 
 /**
  * Network failures after which it is unknown whether the request was processed. `ERR_NETWORK` is axios in a browser,

@@ -1,18 +1,11 @@
 import { get, look } from "../safe.ts"
-import { causeOf, maxCauseDepth } from "./codes.ts"
+import { causesOf } from "./codes.ts"
 import { pushback } from "./grpcHint.ts"
 import { hintMillis } from "./hint.ts"
 import { answerOf, grpcStatusOf, headerIn, isAnswer, statusOf } from "./wire.ts"
 
 /** The server's answer in an error: the error itself, or a cause. */
-const answerIn = (error: unknown): unknown => {
-  let current = error
-  for (let depth = 0; depth <= maxCauseDepth && current !== undefined && current !== null; depth++) {
-    if (isAnswer(current)) return current
-    current = causeOf(current)
-  }
-  return undefined
-}
+const answerIn = (error: unknown): unknown => causesOf(error).find(isAnswer)
 
 const overloadStatuses: ReadonlySet<number | undefined> = new Set([503, 504, 529])
 const grpcUnavailable = 14

@@ -58,6 +58,34 @@ export const headerIn = (headers: any): (name: string) => unknown => {
   return (name) => headers[names.get(name) ?? name]
 }
 
+/** Methods whose second execution changes nothing (RFC 9110, section 9.2.2), and QUERY, which is safe by definition. */
+const idempotentMethod = /^(?:GET|HEAD|OPTIONS|TRACE|QUERY|PUT|DELETE)$/
+
+/** A request as clients show it. */
+interface Request {
+  readonly method?: unknown
+  readonly headers?: object | undefined
+}
+
+/** The header of an idempotency key. Source: draft-ietf-httpapi-idempotency-key-header. */
+export const keyHeader = "idempotency-key"
+
+/** Whether a request carries an idempotency key. */
+export const hasKey = ({ headers }: Request): boolean => {
+  const key = headers && headerIn(headers)(keyHeader)
+  return typeof key === "string" && key.trim() !== ""
+}
+
+/** Whether a request can be sent twice, as far as it shows. */
+export const isRepeatable = (request: Request): boolean =>
+  idempotentMethod.test(String(request.method)) || hasKey(request)
+
+/** The request in an error: `config` of axios, `options` of got and ofetch, `request` of ky and of others. */
+export const requestOf = (error: any): Request | undefined => {
+  const request = [error.config, error.options, error.request].find((request) => typeof request?.method === "string")
+  return request && { method: request.method.toUpperCase(), headers: request.headers }
+}
+
 /** A server's answer: a response, or an error that carries one. */
 export interface Answer {
   readonly status: number | undefined

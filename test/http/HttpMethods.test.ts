@@ -1,0 +1,272 @@
+/**
+ * Nothing unsafe is sent twice: real clients, methods and failures, with a real server. Of each client its own way to retry
+ * is run too, and what may have run is never sent more often than that way sends it.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import axios from "axios"
+import axiosRetry from "axios-retry"
+import { Backoff, RetryClassifier, RetryInfo, RetryPolicy } from "effect-retry"
+import { retryPromise } from "effect-retry/RetryPromise"
+import * as Option from "effect/Option"
+import got from "got"
+import ky from "ky"
+import * as http from "node:http"
+import type { AddressInfo } from "node:net"
+import * as undici from "undici"
+import { afterAll, beforeAll, vi } from "vitest"
+import { fetched, placeOrder } from "../../examples/promises.ts"
+
+type Method = "GET" | "HEAD" | "PUT" | "DELETE" | "POST" | "PATCH"
+type Headers = Readonly<Record<string, string>>
+
+/** A status; or the connection is broken when the request has been read, or no answer comes. */
+type Failure = number | "broken" | "silent"
+
+let failure: Failure = 500
+let headers: Headers = {}
+let sends = 0
+
+const server = http.createServer((request, response) => {
+  sends++
+  request.resume().on("end", () => {
+    if (failure === "broken") request.socket.destroy()
+    else if (failure !== "silent") response.writeHead(failure, headers).end("{}")
+  })
+})
+
+let url = ""
+beforeAll(async () => {
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+})
+afterAll(() => {
+  server.closeAllConnections()
+  server.close()
+})
+
+/** For a server that does not answer, a client gives up at once; otherwise not before the test does. */
+const patience = () => failure === "silent" ? 50 : 600_000
+
+const bodyOf = (method: Method) => method === "GET" || method === "HEAD" ? undefined : "{}"
+
+interface Client {
+  /** One request without retries of its own. */
+  readonly once: (method: Method, headers: Headers) => Promise<unknown>
+  /** The same with its own retries: two, without a delay. */
+  readonly own: (method: Method, headers: Headers) => Promise<unknown>
+}
+
+const withRetries = axios.create()
+axiosRetry(withRetries, { retries: 2, retryDelay: () => 0 })
+
+const ofAxios = (instance: typeof axios, adapter: "http" | "fetch") => (method: Method, headers: Headers) =>
+  instance.request({ url, method, headers: { ...headers }, data: bodyOf(method), timeout: patience(), adapter })
+
+const ofGot = (limit: number) => (method: Method, headers: Headers) => {
+  const body = bodyOf(method)
+  const retry = { limit, calculateDelay: ({ computedValue }: { readonly computedValue: number }) => computedValue && 1 }
+  return got(url, {
+    method,
+    headers: { ...headers },
+    ...(body === undefined ? {} : { body }),
+    timeout: { request: patience() },
+    retry
+  })
+}
+
+const ofKy = (limit: number) => (method: Method, headers: Headers) => {
+  const body = bodyOf(method)
+  return ky(url, {
+    method,
+    headers: { ...headers },
+    ...(body === undefined ? {} : { body }),
+    timeout: failure === "silent" ? patience() : false,
+    retry: { limit, delay: () => 0 },
+    // After a broken connection ky throws the error of `fetch`, without the request: docs/promises.md.
+    fetch: (request) => fetched(request as Request)
+  })
+}
+
+const agent = new undici.Agent()
+
+const ofUndici = (dispatcher: undici.Dispatcher) => (method: Method, headers: Headers) =>
+  undici.request(url, {
+    method,
+    headers: { ...headers },
+    body: bodyOf(method) ?? null,
+    headersTimeout: patience(),
+    dispatcher: dispatcher.compose(undici.interceptors.responseError())
+  }).catch((error: object) => {
+    // undici's errors do not show the request: docs/promises.md.
+    throw Object.assign(error, { options: { method, headers } })
+  })
+
+const clients: Readonly<Record<string, Client>> = {
+  axios: { once: ofAxios(axios, "http"), own: ofAxios(withRetries as typeof axios, "http") },
+  "axios over fetch": { once: ofAxios(axios, "fetch"), own: ofAxios(withRetries as typeof axios, "fetch") },
+  got: { once: ofGot(0), own: ofGot(2) },
+  ky: { once: ofKy(0), own: ofKy(2) },
+  undici: {
+    once: ofUndici(agent),
+    own: ofUndici(
+      agent.compose(undici.interceptors.retry({ maxRetries: 2, minTimeout: 0, maxTimeout: 1 }))
+    )
+  },
+  fetch: {
+    once: async (method, headers) => {
+      const signal = AbortSignal.timeout(patience())
+      const response = await fetched(new Request(url, { method, headers, body: bodyOf(method) ?? null, signal }))
+      return response.ok ? response : Promise.reject(response)
+    },
+    // It has none.
+    own: (method, headers) => fetch(url, { method, headers, body: bodyOf(method) ?? null }).catch(() => {})
+  }
+}
+
+const threeTimes = Backoff.fixed({ delay: 0 }).pipe(RetryPolicy.whileRetryable, RetryPolicy.maxAttempts(3))
+
+/** What gets through to the server, and the error. A client that gives up early may have sent nothing. */
+const counted = async (failing: Failure, answer: Headers, call: () => Promise<unknown>) => {
+  failure = failing
+  headers = answer
+  sends = 0
+  const error = await call().then(() => undefined, (error: unknown) => error)
+  return { sends, error }
+}
+
+const key = { "Idempotency-Key": "8e03978e-40d5-43dd-bc93-6894a57f9324" }
+
+/** RFC 9110, 9.2.2. */
+const unsafe: ReadonlyArray<Method> = ["POST", "PATCH"]
+const safe: ReadonlyArray<Method> = ["GET", "HEAD", "PUT", "DELETE"]
+
+/** What a server may have done before it fails. */
+const unsure: ReadonlyArray<Failure> = [408, 500, 502, 503, 504, "broken", "silent"]
+
+/** undici gives up no earlier than after a second. */
+const failuresOf = (client: string) => client === "undici" ? unsure.filter((failing) => failing !== "silent") : unsure
+
+describe.each(Object.entries(clients))("%s", (name, { once, own }) => {
+  const run = async (method: Method, failing: Failure, sent: Headers = {}, answer: Headers = {}) => {
+    let calls = 0
+    const { error, sends } = await counted(failing, answer, () =>
+      retryPromise(() => {
+        calls++
+        return once(method, sent)
+      }, threeTimes))
+    if (failing !== "silent") assert.strictEqual(sends, calls)
+    return { calls, error }
+  }
+
+  for (const failing of failuresOf(name)) {
+    it.each(unsafe)(`sends a %s once after ${failing}, and no oftener than by itself`, async (method) => {
+      const { calls, error } = await run(method, failing)
+      assert.strictEqual(calls, 1)
+      assert.strictEqual(Option.getOrThrow(RetryClassifier.defaultClassifier(error)).safety, "Maybe")
+      if (failing === "silent" && name === "fetch") return
+      assert.isAtLeast((await counted(failing, {}, () => own(method, {}))).sends, failing === "silent" ? 0 : calls)
+    })
+
+    it.each(safe)(`sends a %s again after ${failing}`, async (method) => {
+      assert.strictEqual((await run(method, failing)).calls, 3)
+    })
+
+    it.each(unsafe)(`sends a %s with a key again after ${failing}`, async (method) => {
+      assert.strictEqual((await run(method, failing, key)).calls, 3)
+    })
+  }
+
+  it.each(unsafe)("sends a %s again where the server says that it did nothing", async (method) => {
+    assert.strictEqual((await run(method, 429)).calls, 3)
+    assert.strictEqual((await run(method, 425)).calls, 3)
+    assert.strictEqual((await run(method, 500, {}, { "x-should-retry": "true" })).calls, 3)
+  })
+
+  it("calls a POST again that was never sent", async () => {
+    const closed = http.createServer()
+    await new Promise<void>((resolve) => closed.listen(0, "127.0.0.1", resolve))
+    const before = url
+    url = `http://127.0.0.1:${(closed.address() as AddressInfo).port}`
+    await new Promise((resolve) => closed.close(resolve))
+    let calls = 0
+    try {
+      await retryPromise(() => {
+        calls++
+        return once("POST", {})
+      }, threeTimes).catch(() => {})
+    } finally {
+      url = before
+    }
+    assert.strictEqual(calls, 3)
+  })
+})
+
+describe("the code of the page", () => {
+  const order = { product: 5 }
+
+  it.each<[Failure, number]>([[503, 1], ["broken", 1], [201, 1], [429, 3]])(
+    "places an order that meets %s with %d sends",
+    async (failing, expected) => {
+      const random = vi.spyOn(Math, "random").mockReturnValue(0)
+      assert.strictEqual((await counted(failing, {}, () => placeOrder(url, order))).sends, expected)
+      random.mockRestore()
+    }
+  )
+
+  it.each([503, "broken"] as const)("sends it again after %s where `classify` says so", async (failing) => {
+    const call = () => fetched(new Request(url, { method: "POST", body: "{}" }))
+    const all = () => retryPromise(call, threeTimes, { classify: () => true })
+    assert.strictEqual((await counted(failing, {}, all)).sends, 3)
+  })
+})
+
+describe("the request that an error shows", () => {
+  const safetyOf = (error: unknown) => Option.getOrThrow(RetryClassifier.defaultClassifier(error)).safety
+  const broken = { code: "ECONNRESET" }
+
+  it("counts wherever it is, for the causes too", () => {
+    const request = { method: "post" }
+    assert.deepStrictEqual(
+      [
+        { ...broken, config: request },
+        { ...broken, options: request },
+        { ...broken, request },
+        { request, cause: broken },
+        { cause: { request, cause: broken } },
+        { status: 503, config: request },
+        { status: 503, request: { method: "LOCK" } }
+      ].map(safetyOf),
+      Array.from({ length: 7 }, () => "Maybe")
+    )
+  })
+
+  it("does not count without a method, with a key, or if it throws", () => {
+    const thrower = Object.defineProperty({ ...broken }, "config", {
+      get: () => {
+        throw new Error("no")
+      }
+    })
+    assert.deepStrictEqual(
+      [
+        broken,
+        { ...broken, request: "http://a/" },
+        { ...broken, config: { method: "get" } },
+        { ...broken, config: { method: "post", headers: { "IDEMPOTENCY-KEY": "1" } } },
+        thrower
+      ].map(safetyOf),
+      Array.from({ length: 5 }, () => "Yes")
+    )
+    assert.strictEqual(
+      safetyOf({ ...broken, config: { method: "post", headers: { "idempotency-key": " " } } }),
+      "Maybe"
+    )
+  })
+
+  it("does not change facts that an error carries", () => {
+    class Mine extends Error {
+      readonly request = { method: "POST" }
+    }
+    const error = Object.assign(new Mine(), RetryInfo.annotation({ safety: "Yes" }))
+    assert.strictEqual(safetyOf(error), "Yes")
+  })
+})
