@@ -137,7 +137,7 @@ class Steps {
   private next(error: unknown, fiber: AnyFiber): any {
     this.around = Context.get(fiber.context, CurrentOffers)
     const own = this.own ??= new Decider(
-      this.parts,
+      this.isReplayed(error, fiber) ? { ...this.parts, whileRetryable: "off" } : this.parts,
       this.runIn(fiber),
       undefined,
       this.around?.within?.deadlineAtMillis
@@ -147,6 +147,12 @@ class Steps {
     const wait = run.isSent || run instanceof Repetition ? run.failed(error) : undefined
     this.joinsLate(fiber)
     return wait === undefined ? this.decided(own) : Effect.flatMap(wait, () => this.decided(own))
+  }
+
+  /** Whether it is stepped by hand through the numbers of attempts, which are no errors that a classifier could judge. */
+  private isReplayed(error: unknown, fiber: AnyFiber): boolean {
+    return typeof error === "number" && this.run === undefined &&
+      drivenBy(fiber, this.around?.depthIn(fiber) ?? 0) === undefined
   }
 
   /** A run that began with a failure is in the loop from its next step on, if there is one. */

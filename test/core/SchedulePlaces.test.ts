@@ -1,6 +1,7 @@
 /** Modules of Effect that take a schedule, with a policy: docs/extending.md, "Where Effect takes a schedule". */
 import { assert, describe, it } from "@effect/vitest"
 import { Backoff, RetryPolicy, type RetryQuota } from "effect-retry"
+import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import type * as Entity from "effect/cluster/Entity"
 import type { Sharding } from "effect/cluster/Sharding"
@@ -40,26 +41,41 @@ interface Place {
 }
 
 const refused = new Socket.SocketError({ reason: new Socket.SocketOpenError({ kind: "Unknown", cause: "refused" }) })
+const closed = new Socket.SocketError({ reason: new Socket.SocketCloseError({ code: 1008 }) })
 const order = Workflow.make("Order", { payload: {}, idempotencyKey: () => "1" })
+
+const connecting = (error: Socket.SocketError): Place["run"] => (act, policy) =>
+  RpcClient.makeProtocolSocket({ retryPolicy: policy }).pipe(
+    Effect.andThen(Effect.never),
+    Effect.provideService(
+      Socket.Socket,
+      Socket.make({
+        reader: Effect.andThen(act, Effect.fail(error)),
+        writer: Effect.succeed({ write: () => Effect.void, writeAll: () => Effect.void })
+      })
+    ),
+    Effect.provide(RpcSerialization.layerJson)
+  )
+
+const charging = (end: Effect.Effect<never, { readonly status: number }>): Place["run"] => (act, policy) =>
+  Activity.make({
+    name: "charge",
+    error: Schema.Struct({ status: Schema.Number }),
+    execute: Effect.andThen(act, end),
+    interruptRetryPolicy: policy
+  }).execute.pipe(
+    Effect.provideService(WorkflowEngine.WorkflowInstance, WorkflowEngine.WorkflowInstance.initial(order, "1")),
+    Effect.provide(WorkflowEngine.layerMemory)
+  )
 
 const places: ReadonlyArray<Place> = [
   {
     name: "RpcClient retryPolicy",
     seconds: [0, 1, 3, 7],
+    whileRetryable: [0, 1, 3, 7],
     passes: "4/4",
     notes: "- r0 - r0 - r0 - max-attempts",
-    run: (act, policy) =>
-      RpcClient.makeProtocolSocket({ retryPolicy: policy }).pipe(
-        Effect.andThen(Effect.never),
-        Effect.provideService(
-          Socket.Socket,
-          Socket.make({
-            reader: Effect.andThen(act, Effect.fail(refused)),
-            writer: Effect.succeed({ write: () => Effect.void, writeAll: () => Effect.void })
-          })
-        ),
-        Effect.provide(RpcSerialization.layerJson)
-      )
+    run: connecting(refused)
   },
   {
     name: "Activity interruptRetryPolicy",
@@ -67,15 +83,7 @@ const places: ReadonlyArray<Place> = [
     whileRetryable: [0],
     passes: "4/4",
     notes: "- r0 - r0 - r0 - max-attempts",
-    run: (act, policy) =>
-      Activity.make({
-        name: "charge",
-        execute: Effect.andThen(act, Effect.interrupt),
-        interruptRetryPolicy: policy
-      }).execute.pipe(
-        Effect.provideService(WorkflowEngine.WorkflowInstance, WorkflowEngine.WorkflowInstance.initial(order, "1")),
-        Effect.provide(WorkflowEngine.layerMemory)
-      )
+    run: charging(Effect.interrupt)
   },
   {
     name: "LayerRef invalidationSchedule",
@@ -99,6 +107,7 @@ const places: ReadonlyArray<Place> = [
   {
     name: "PersistedQueue retrySchedule",
     seconds: [0, 1, 3, 7, 11],
+    whileRetryable: [0, 1, 3, 7, 11],
     passes: "0/0",
     run: (act, policy) =>
       Effect.gen(function*() {
@@ -115,7 +124,7 @@ const places: ReadonlyArray<Place> = [
   {
     name: "CircuitBreaker openDuration",
     seconds: [0, 1, 3, 7, 11],
-    whileRetryable: Array.from({ length: 12 }, (_, second) => second),
+    whileRetryable: [0, 1, 3, 7, 11],
     passes: "0/0",
     run: (act, policy) =>
       Effect.gen(function*() {
@@ -159,6 +168,43 @@ describe("a policy as the schedule of", () => {
         assert.deepStrictEqual((yield* acts(place, RetryPolicy.whileRetryable(policy))).at, place.whileRetryable)
       }))
   }
+})
+
+describe("what is retried in the place of", () => {
+  const retried = (run: Place["run"], given: Free) =>
+    Effect.gen(function*() {
+      let times = 0
+      const fiber = yield* Effect.forkChild(Effect.scoped(run(Effect.sync(() => ++times), given)))
+      yield* TestClock.adjust("1 minute")
+      yield* Fiber.interrupt(fiber)
+      return times
+    })
+  const retryable = RetryPolicy.whileRetryable(policy)
+  const interrupted = policy.pipe(RetryPolicy.while(({ error }) => Cause.isCause(error) && Cause.hasInterrupts(error)))
+
+  it.effect("RpcClient: a connection that may come back, not one that was closed for a reason", () =>
+    Effect.gen(function*() {
+      assert.deepStrictEqual(
+        [yield* retried(connecting(refused), retryable), yield* retried(connecting(closed), retryable)],
+        [4, 1]
+      )
+    }))
+
+  it.effect("Activity: any failure; with whileRetryable the first failure of the cause decides", () =>
+    Effect.gen(function*() {
+      const ends = [Effect.fail({ status: 503 }), Effect.fail({ status: 404 }), Effect.die("bug"), Effect.interrupt]
+      const times = (given: Free) => Effect.forEach(ends, (end) => retried(charging(end), given))
+      assert.deepStrictEqual(yield* times(policy), [4, 4, 4, 4])
+      assert.deepStrictEqual(yield* times(retryable), [4, 1, 1, 1])
+      assert.deepStrictEqual(yield* times(interrupted), [1, 1, 1, 4])
+    }))
+
+  it.effect("a loop of Effect: a number that is an error is one that no classifier knows", () =>
+    Effect.gen(function*() {
+      let times = 0
+      yield* Effect.exit(Effect.retry(Effect.suspend(() => Effect.fail(++times)), retryable))
+      assert.strictEqual(times, 1)
+    }))
 })
 
 /** Where no services are allowed, a policy with a quota does not compile: its quota would not be there. */
