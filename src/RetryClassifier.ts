@@ -123,12 +123,16 @@ const holds = (predicate: (error: unknown) => boolean, error: unknown): boolean 
  */
 export const followingCause = (self: RetryClassifier): RetryClassifier => followingCauseUntil(self, isAnswer)
 
+/** The failure in a `Cause`, if it is one. */
+const inside = (error: unknown): unknown =>
+  look(() => Cause.isCause(error) ? firstIn(error)?.error : undefined) ?? error
+
 const followingCauseUntil = (self: RetryClassifier, ends: (error: unknown) => boolean): RetryClassifier => (error) => {
-  let current = error
+  let current = inside(error)
   for (let depth = 0; depth <= codes.maxCauseDepth && current !== undefined && current !== null; depth++) {
     const info = classify(self, current)
     if (Option.isSome(info) || ends(current)) return info
-    current = codes.causeOf(current)
+    current = inside(codes.causeOf(current))
   }
   return none
 }

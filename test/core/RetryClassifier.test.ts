@@ -58,6 +58,27 @@ describe("RetryClassifier", () => {
       assert.strictEqual(safetyOf(Cause.combine(Cause.interrupt(), Cause.fail(statusError("GET", 503)))), "Yes")
     })
 
+    it("is looked into wherever it is, as an error or as the cause of one", () => {
+      const lost = new Error("order", { cause: { code: "ECONNRESET" } })
+      const wrapped = new Error("order", { cause: Cause.fail(lost) })
+      const answered = Object.assign(new Error("no", { cause: { code: "ECONNRESET" } }), { status: 404 })
+      const cyclic: { cause?: unknown } = {}
+      cyclic.cause = Cause.fail(cyclic)
+      const directly = (error: unknown) => Option.getOrUndefined(RetryClassifier.defaultClassifier(error))?.safety
+      assert.deepStrictEqual(
+        [
+          Cause.fail(lost),
+          wrapped,
+          Cause.fail(wrapped),
+          Cause.fail(answered),
+          new Error("x", { cause: Cause.die(lost) }),
+          cyclic
+        ]
+          .map(directly),
+        ["Yes", "Yes", "Yes", undefined, "No", undefined]
+      )
+    })
+
     it("with a defect, or with an interruption alone, is never retried", () => {
       assert.strictEqual(safetyOf(Cause.die("bug")), "No")
       assert.strictEqual(safetyOf(Cause.interrupt()), "No")
