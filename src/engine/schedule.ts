@@ -137,8 +137,8 @@ class Steps {
   private next(error: unknown, fiber: AnyFiber): any {
     this.around = Context.get(fiber.context, CurrentOffers)
     const own = this.own ??= new Decider(
-      this.isReplayed(error, fiber) ? { ...this.parts, whileRetryable: "off" } : this.parts,
-      this.runIn(fiber),
+      this.parts,
+      this.runIn(fiber, typeof error === "number"),
       undefined,
       this.around?.within?.deadlineAtMillis
     )
@@ -149,12 +149,6 @@ class Steps {
     return wait === undefined ? this.decided(own) : Effect.flatMap(wait, () => this.decided(own))
   }
 
-  /** Whether it is stepped by hand through the numbers of attempts, which are no errors that a classifier could judge. */
-  private isReplayed(error: unknown, fiber: AnyFiber): boolean {
-    return typeof error === "number" && this.run === undefined &&
-      drivenBy(fiber, this.around?.depthIn(fiber) ?? 0) === undefined
-  }
-
   /** A run that began with a failure is in the loop from its next step on, if there is one. */
   private joinsLate(fiber: AnyFiber): void {
     const { fallback, late } = this
@@ -162,14 +156,17 @@ class Steps {
     this.fallback = Fallback.begun(fiber, late)
   }
 
-  /** The run, as far as it can be seen when the schedule is first stepped. */
-  private runIn(fiber: AnyFiber): Run {
+  /**
+   * The run, as far as it can be seen when the schedule is first stepped. What steps it by hand through the numbers of
+   * attempts repeats a value, too.
+   */
+  private runIn(fiber: AnyFiber, isNumber: boolean): Run {
     const { around, run } = this
     if (run instanceof Driver) return run
     const depth = around?.depthIn(fiber) ?? 0
     const by = drivenBy(fiber, depth)
-    if (by === "repetition") return new Repetition(worldOf(fiber.context))
     if (by === undefined && run !== undefined) return run
+    if (by === "repetition" || (by === undefined && isNumber)) return new Repetition(worldOf(fiber.context))
     const found = lookUp(fiber, depth)
     if (found instanceof Driver) return found
     const late = this.late = new Driver(worldOf(fiber.context))

@@ -1,4 +1,4 @@
-import { get, look } from "../safe.ts"
+import { get, look, short } from "../safe.ts"
 
 /** Where clients put the status of a response. */
 const places: ReadonlyArray<(error: any) => unknown> = [
@@ -78,7 +78,7 @@ export const hasKey = ({ headers }: Request): boolean => {
 
 /** Whether a request can be sent twice, as far as it shows. */
 export const isRepeatable = (request: Request): boolean =>
-  idempotentMethod.test(String(request.method)) || hasKey(request)
+  idempotentMethod.test(short(request.method)) || hasKey(request)
 
 /** The request in an error: `config` of axios, `options` of got and ofetch, `request` of ky and of others. */
 export const requestOf = (error: any): Request | undefined => {
