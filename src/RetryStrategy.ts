@@ -253,10 +253,8 @@ class Strategy<Refusal> implements Service<Refusal> {
   readonly refreshRetryToken: Service<Refusal>["refreshRetryToken"] = (token, error) =>
     Effect.updateContext(
       Effect.withFiber((fiber) => {
-        const { decider, permit } = this.redeemed(token)
+        const { decider } = this.redeemed(token, fiber)
         const { run } = decider
-        run.world = this.worldOf(fiber.context)
-        permit.sent()
         const wait = run.failed(error)
         const next = (): AnyEffect => {
           const decision = decisionOf(decider)
@@ -271,9 +269,8 @@ class Strategy<Refusal> implements Service<Refusal> {
 
   readonly recordSuccess: Service["recordSuccess"] = (token, value) =>
     Effect.withFiber((fiber): Effect.Effect<void> => {
-      const { decider: { parts: { refund }, run }, permit } = this.redeemed(token)
-      const { clock, store } = run.world = this.worldOf(fiber.context)
-      permit.sent()
+      const { decider: { parts: { refund }, run }, permit } = this.redeemed(token, fiber)
+      const { clock, store } = run.world
       if (refund === undefined) return run.succeeded(value) ?? Effect.void
       permit.reservation?.spend()
       permit.succeeded(value)
@@ -281,9 +278,12 @@ class Strategy<Refusal> implements Service<Refusal> {
       return notified(run.world, true, undefined) ?? Effect.void
     })
 
-  private redeemed(token: Token): Issued {
+  /** Its attempt was sent and has ended: the caller's services judge how, for the policy and for the gates. */
+  private redeemed(token: Token, { context }: AnyFiber): Issued {
     if (!(token instanceof Issued) || token.strategy !== this) throw new InvalidToken({ reason: "foreign" })
     if (!token.use()) throw new InvalidToken({ reason: "used" })
+    token.permit.world = token.decider.run.world = this.worldOf(context)
+    token.permit.sent()
     return token
   }
 

@@ -69,7 +69,7 @@ class Ended implements Outcome {
  * (`returned`).
  */
 export class Permit implements Send {
-  readonly world: World
+  world: World
   /** The number of the retry it is for; 0 for a first send, whose tokens are a fee that a success does not return. */
   readonly retry: number
   state: "taken" | "sent" | "returned" | "spent" | "canceled" = "taken"

@@ -13,6 +13,7 @@ import {
   Backoff,
   RetryClassifier,
   RetryInfo,
+  RetryMetrics,
   RetryObserver,
   RetryPolicy,
   RetryQuota
@@ -23,6 +24,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
+import * as Metric from "effect/Metric"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 import * as TestClock from "effect/testing/TestClock"
@@ -31,6 +33,7 @@ import { Readable } from "node:stream"
 import { signalOf } from "../../src/aws/internal/sdk/abort.ts"
 import {
   type Answer,
+  answered,
   busy,
   coded,
   dynamo,
@@ -249,6 +252,25 @@ describe("AwsSdk.makeRetryStrategy", () => {
         assert.deepStrictEqual([requests.length, delay], [4, 900])
       }).pipe(withQuota()))
   })
+
+  it.effect("has its attempts counted and timed as they end, whoever delivers its tokens", () =>
+    Effect.gen(function*() {
+      const answers = [ok, busy, ok, invalid]
+      const retryStrategy = yield* AwsSdk.makeRetryStrategy(awsStandard)
+      const slow = answered(() => Effect.runPromise(Effect.as(Effect.yieldNow, answers.shift()!)), {
+        retryStrategy,
+        maxAttempts: 3
+      })
+      for (let call = 0; call < 3; call++) yield* played(get(slow))
+      const counted = (yield* Metric.snapshot).filter(({ id }) => id === "retry_attempts_total")
+      assert.deepStrictEqual(
+        counted.map(({ attributes, state }) => [attributes!["outcome"], (state as any).count]).sort(),
+        [["failure", 1], ["failure", 1], ["success", 2]]
+      )
+    }).pipe(
+      Effect.provide([RetryQuota.layer(), RetryMetrics.layer()]),
+      Effect.provideService(Metric.MetricRegistry, new Map())
+    ))
 
   describe("classifies", () => {
     it.effect("by the classifier of the context first", () =>

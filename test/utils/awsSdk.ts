@@ -41,9 +41,11 @@ export const throttle = failure("ThrottlingException")
 export const busy = failure("InternalServerError", 500)
 export const invalid = failure("ValidationException")
 
-const responseOf = ({ body = "", headers = {}, status = 200 }: Answer) => ({
-  response: new HttpResponse({ statusCode: status, headers, body: Readable.from([Buffer.from(body)]) })
-})
+const responseOf = (answer: Answer) => {
+  if ("throws" in answer) throw answer.throws
+  const { body = "", headers = {}, status = 200 } = answer
+  return { response: new HttpResponse({ statusCode: status, headers, body: Readable.from([Buffer.from(body)]) }) }
+}
 
 const abortError = () => Object.assign(new Error("Request aborted"), { name: "AbortError" })
 
@@ -63,7 +65,6 @@ export const handlerOf = (answers: ReadonlyArray<Answer>) => {
         if (abortSignal instanceof AbortSignal) abortSignal.addEventListener("abort", () => reject(abortError()))
       })
     }
-    if ("throws" in answer) throw answer.throws
     return responseOf(answer)
   }
   return { requests, handler: { handle } as any }
@@ -75,6 +76,12 @@ export const settings = { region: "eu-west-1", credentials: { accessKeyId: "a", 
 export const dynamo = (answers: ReadonlyArray<Answer>, config: DynamoDBClientConfig = {}) => {
   const { handler, requests } = handlerOf(answers)
   return { client: new DynamoDBClient({ ...settings, requestHandler: handler, ...config }), requests }
+}
+
+/** A client of DynamoDB whose requests are answered by this, in its own time. */
+export const answered = (answer: () => Promise<Answer>, config: DynamoDBClientConfig) => {
+  const handle = async () => responseOf(await answer())
+  return new DynamoDBClient({ ...settings, requestHandler: { handle } as any, ...config })
 }
 
 export const getItem = () => new GetItemCommand({ TableName: "t", Key: { id: { S: "1" } } })
