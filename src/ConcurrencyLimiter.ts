@@ -22,7 +22,7 @@ import type * as Scope from "effect/Scope"
 import { passing } from "./engine/scoped.ts"
 import { callable, type Checks, checks, checksOf, inside, known } from "./internal/checks.ts"
 import { configured } from "./internal/config.ts"
-import { saysOverloaded } from "./internal/facts/resource.ts"
+import { saysTooSlow } from "./internal/facts/resource.ts"
 import * as Concurrency from "./internal/math/concurrency.ts"
 import { Refused } from "./internal/refused.ts"
 import type { InvalidOption } from "./InvalidOption.ts"
@@ -121,8 +121,8 @@ export interface AdaptiveOptions {
 const timedBelow = 4
 
 /**
- * The recommended limit: it grows a little with each success while it is used, and timeouts, throttles and overload
- * responses cut it, once per round trip, to a share of the sends in flight.
+ * The recommended limit: it grows a little with each success while it is used, and signs of overload cut it, once per
+ * round trip, to a share of the sends in flight.
  *
  * **Details**
  *
@@ -191,9 +191,9 @@ export interface Options {
   /** What the limit is and how it changes. Default {@link adaptive}. */
   readonly rule?: Rule | undefined
   /**
-   * Which failures are signs of overload. Default: throttles, timeouts, the statuses 503, 504 and 529, and gRPC's
-   * `UNAVAILABLE`, also where such a response is the cause of the error. Other failures change nothing: failures that
-   * come fast and often must not look like overload.
+   * Which failures are signs of overload. Default: timeouts, throttles, whatever has a `retryAfter`, and the status 504,
+   * also where such a response is the cause of the error. Other failures change nothing, not even a 503 or gRPC's
+   * `UNAVAILABLE`: one broken instance of many answers with those, and they do not become fewer with fewer sends.
    */
   readonly isDrop?: ((outcome: SendGate.Outcome) => boolean) | undefined
   /** What a send does when there is no free slot. Default `"wait"`. */
@@ -265,7 +265,7 @@ export class ConcurrencyLimiter extends SendGate.found(
 ) {}
 
 const isOverload = ({ error, info }: SendGate.Outcome): boolean =>
-  info !== undefined && (info.throttling || info.timeout || saysOverloaded(error))
+  info !== undefined && (info.timeout || info.throttling || info.retryAfter !== undefined || saysTooSlow(error))
 
 const defaultPauseMillis = () => 1000
 

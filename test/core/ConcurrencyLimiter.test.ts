@@ -22,7 +22,7 @@ import { sweep, thinned } from "../utils/sweep.ts"
 
 const once = RetryPolicy.fromDelay(() => undefined)
 
-class Unavailable extends Data.TaggedError("Unavailable")<{ readonly status: number }> {}
+class Unavailable extends Data.TaggedError("Unavailable")<{ readonly status: number; readonly headers?: object }> {}
 class Wrapped extends Data.TaggedError("Wrapped")<{ readonly status?: number; readonly cause: unknown }> {}
 
 /** A rule applied to samples in turn: an outcome and the sends in flight; `late` is a drop sent before a cut. */
@@ -312,13 +312,15 @@ describe("ConcurrencyLimiter", () => {
   const drops: ReadonlyArray<[what: string, error: unknown, limit: number]> = [
     ["a throttle", new Throttled({}), 0.7],
     ["a timeout", new TimedOut(), 0.7],
-    ["a 503", new Unavailable({ status: 503 }), 0.7],
     ["a 504", new Unavailable({ status: 504 }), 0.7],
-    ["an error that a 503 has caused", new Wrapped({ cause: new Unavailable({ status: 503 }) }), 0.7],
-    ["UNAVAILABLE of gRPC", Object.assign(new Error(), { code: 14, details: "" }), 0.7],
-    ["UNAVAILABLE of Connect", Object.assign(new Error(), { code: 14, metadata: new Headers() }), 0.7],
+    ["an error that a 504 has caused", new Wrapped({ cause: new Unavailable({ status: 504 }) }), 0.7],
+    ["a 503 with a hint", new Unavailable({ status: 503, headers: { "retry-after": "1" } }), 0.7],
+    ["a 503", new Unavailable({ status: 503 }), 20],
+    ["a 529", new Unavailable({ status: 529 }), 20],
+    ["UNAVAILABLE of gRPC", Object.assign(new Error(), { code: 14, details: "" }), 20],
+    ["UNAVAILABLE of Connect", Object.assign(new Error(), { code: 14, metadata: new Headers() }), 20],
     ["a 500", new Unavailable({ status: 500 }), 20],
-    ["a 500 that a 503 has caused", new Wrapped({ status: 500, cause: new Unavailable({ status: 503 }) }), 20],
+    ["a 500 that a 504 has caused", new Wrapped({ status: 500, cause: new Unavailable({ status: 504 }) }), 20],
     ["INTERNAL of gRPC", Object.assign(new Error(), { code: 13, details: "" }), 20],
     ["a code 14 that is none of gRPC", Object.assign(new Error(), { code: 14 }), 20],
     ["a transient failure", new Transient(), 20],

@@ -1,4 +1,6 @@
 import type { Rule, Sample } from "effect-retry/ConcurrencyLimiter"
+import type { Outcome } from "effect-retry/SendGate"
+import type { Failure, FailureKind } from "./failure.ts"
 
 /**
  * The limits of Netflix's concurrency-limits, with their names and defaults, for comparison: each fails completely in
@@ -6,6 +8,11 @@ import type { Rule, Sample } from "effect-retry/ConcurrencyLimiter"
  * Source: Netflix/concurrency-limits 78a74b98, `AIMDLimit`, `VegasLimit`, `Gradient2Limit` and `ExpAvgMeasurement`.
  */
 const clamp = (value: number, least: number, most: number): number => Math.max(least, Math.min(most, value))
+
+const drops: ReadonlySet<FailureKind> = new Set(["timeout", "unavailable", "overloaded", "throttled"])
+
+/** What they count as a drop: also gRPC's `UNAVAILABLE` without a hint, as their `ConcurrencyLimitClientInterceptor` does. */
+export const isDrop = ({ error }: Outcome): boolean => drops.has((error as Failure).kind)
 
 /** The options of `AIMDLimit`. */
 export interface AimdOptions {

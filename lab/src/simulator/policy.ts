@@ -13,7 +13,6 @@ import { fromJson } from "effect-retry/RetryPolicyJson"
 import type * as RetryQuota from "effect-retry/RetryQuota"
 import * as Effect from "effect/Effect"
 import type { BudgetOptions } from "./budget.ts"
-import type { Failure, FailureKind } from "./failure.ts"
 import type { Time } from "./fields.ts"
 import * as Netflix from "./netflix.ts"
 import type { PolicyName } from "./policyNames.ts"
@@ -106,9 +105,6 @@ export const budgetOf = (budget: NonNullable<PolicySettings["budget"]>): BudgetO
   }
 }
 
-/** Failures of the simulator that mean that a service is overloaded. */
-const drops: ReadonlySet<FailureKind> = new Set(["timeout", "unavailable", "overloaded", "throttled"])
-
 const maybeMillis = (time: Time | undefined): number | undefined => time === undefined ? undefined : millis(time)
 
 type RuleSettings = Omit<Concurrency, "maxWait" | "maxWaiters" | "order" | "whenFull">
@@ -125,7 +121,7 @@ export const concurrencyOf = (
   { maxWait, maxWaiters, order, whenFull, ...rule }: Concurrency
 ): ConcurrencyLimiter.Options => ({
   rule: ruleOf(rule),
-  isDrop: ({ error }) => drops.has((error as Failure).kind),
+  isDrop: rule.published === undefined ? undefined : Netflix.isDrop,
   whenFull,
   maxWait: maybeMillis(maxWait),
   maxWaiters,

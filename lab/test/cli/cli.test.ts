@@ -730,7 +730,7 @@ describe("what is refused", () => {
     ["a misspelled scenario", ["simulate", "outag"], [
       "\"outag\" is neither a built-in scenario nor a file: did you mean outage?"
     ]],
-    ["a scenario that is like none", ["simulate", "qqqqqqqqqq"], ["use one of adaptive, brownout"]],
+    ["a scenario that is like none", ["simulate", "qqqqqqqqqq"], ["use one of adaptive, broken-instance"]],
     ["a misspelled policy", ["explain", "awsstandart"], [
       "unknown policy \"awsstandart\": did you mean awsStandard"
     ]],

@@ -1,7 +1,7 @@
 import * as Simulator from "@effect-retry/lab/Simulator"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import { budget } from "../../../test/utils/budget.ts"
+import { budget, firstOf } from "../../../test/utils/budget.ts"
 import { InvalidScenario } from "../../src/simulator/problem.ts"
 import { inputOf, simulate, simulateInput } from "../utils/simulate.ts"
 
@@ -33,6 +33,9 @@ const share = ({ series }: Client, fromSeconds = 0, toSeconds = Infinity): numbe
   const calls = buckets.reduce((sum, bucket) => sum + bucket.calls, 0)
   return 100 * buckets.reduce((sum, bucket) => sum + bucket.succeeded, 0) / calls
 }
+
+/** An instance that refuses all, from the twentieth second on. */
+const outage = (to: number) => ({ kind: "fail", from: "20 seconds", to: `${to} seconds`, instance: 0 })
 
 const first = ({ clients }: Result): Client => clients[0]!
 
@@ -119,6 +122,38 @@ describe("brownout: half of the capacity is gone, and no code says so", () => {
         assert.isAbove(usual.p99, 1000)
       })
   )
+})
+
+describe("broken-instance: one send in five is refused by chance", () => {
+  const cases = {
+    "a fast 503": {},
+    "a 503 that takes as long as an answer": { fleet: { network: 50 }, service: { latency: 1 } },
+    "for ten seconds of a rolling restart": { service: { outages: [outage(30)] } },
+    "one send in twenty": { service: { instances: 20, workers: 5 } }
+  }
+  for (const [name, { fleet, service }] of Object.entries<{ fleet?: object; service?: object }>(cases)) {
+    it.live(`with a limit the quota serves them, from 1 process to 100: ${name}`, () =>
+      Effect.gen(function*() {
+        for (const processes of firstOf([10, 1, 100], 1)) {
+          const changes = { fleet: { processes, ...fleet }, service }
+          const { totals } = first(yield* simulate("broken-instance", changes))
+          assert.isAbove(100 * totals.succeeded / totals.calls, name === "one send in twenty" ? 99.9 : 99.3)
+          assert.isUndefined(totals.failures.refused)
+        }
+      }))
+  }
+})
+
+describe("load-shedding: a service that refuses what it cannot answer", () => {
+  const possible = (90 * 280 + 60 * 150) / (150 * 280)
+
+  it.live("does what it can with a limit that ignores its refusals, from 1 process to 100", () =>
+    Effect.gen(function*() {
+      for (const [processes, least] of firstOf([[10, 95], [1, 95], [100, 91]] as const, 1)) {
+        const results = yield* runs("load-shedding", { processes }, {}, few)
+        assert.isAbove(mean(results.map((result) => share(first(result)))) / possible, least)
+      }
+    }))
 })
 
 describe("straggler: two in a hundred are slow", () => {

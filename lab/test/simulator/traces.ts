@@ -132,5 +132,13 @@ export const traces: Readonly<Record<string, Readonly<Record<string, string>>>> 
   "near-the-timeout": {
     written: "d6df9299d8038dd5",
     awsStandard: "7ebcf8b0e84546b9"
+  },
+  "broken-instance": {
+    written: "c499acf393592a3c",
+    awsStandard: "c499acf393592a3c"
+  },
+  "load-shedding": {
+    written: "1065623dbd63b8c7",
+    awsStandard: "dc5b1d9f735d31bc"
   }
 }

@@ -2,19 +2,13 @@ import { get, look } from "../safe.ts"
 import { causesOf } from "./codes.ts"
 import { pushback } from "./grpcHint.ts"
 import { hintMillis } from "./hint.ts"
-import { answerOf, grpcStatusOf, headerIn, isAnswer, statusOf } from "./wire.ts"
+import { answerOf, headerIn, isAnswer, statusOf } from "./wire.ts"
 
 /** The server's answer in an error: the error itself, or a cause. */
 const answerIn = (error: unknown): unknown => causesOf(error).find(isAnswer)
 
-const overloadStatuses: ReadonlySet<number | undefined> = new Set([503, 504, 529])
-const grpcUnavailable = 14
-
-/** Whether an error says that the resource is overloaded. */
-export const saysOverloaded = (error: unknown): boolean => {
-  const answer = answerIn(error)
-  return overloadStatuses.has(statusOf(answer)) || grpcStatusOf(answer) === grpcUnavailable
-}
+/** Whether a gateway answers that the resource was too slow: a timeout, seen nearer to it. */
+export const saysTooSlow = (error: unknown): boolean => statusOf(answerIn(error)) === 504
 
 /** The headers for what is left of a window, and the date they refer to. They come with every answer. */
 const ofWindows = /ratelimit|^date$/
