@@ -26,7 +26,7 @@ export const alb: Reader = {
       return false
     }
     const trace = words[17]
-    return sink({
+    sink({
       endMillis,
       durationMillis: sumOf(words.slice(5, 8)),
       // 460 is the ALB's own: the client has left.
@@ -34,5 +34,6 @@ export const alb: Reader = {
       attempt: undefined,
       call: trace === undefined || trace === "-" ? undefined : `${trace} ${words[12]}`
     })
+    return true
   }
 }

@@ -12,8 +12,8 @@ export interface Entry {
   readonly call: string | undefined
 }
 
-/** Receives the requests of a line; `false` for one that cannot be. */
-export type Sink = (entry: Entry) => boolean
+/** Receives the requests of a line. */
+export type Sink = (entry: Entry) => void
 
 /** Reads the lines of a format. */
 export interface Reader {

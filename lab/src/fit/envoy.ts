@@ -25,7 +25,7 @@ export const envoy: Reader = {
     if (status === undefined || at < 0) return false
     const durationMillis = numberOf(words[at + 2])!
     const id = words[at + 6]
-    return sink({
+    sink({
       endMillis: startMillis + durationMillis,
       // Fractions of a millisecond were cut off: half of one on average.
       durationMillis: durationMillis + 0.5,
@@ -33,5 +33,6 @@ export const envoy: Reader = {
       attempt: undefined,
       call: id === undefined || id === "-" ? undefined : `${id} ${words[0]}`
     })
+    return true
   }
 }

@@ -179,13 +179,14 @@ export class Fields {
     if (time === undefined || status === undefined) return false
     const durationMillis = this.durationIn(get)
     const attempt = numberOf(this.attempt.of(get))
-    return sink({
+    sink({
       endMillis: time + this.time.means * (durationMillis ?? 0),
       durationMillis,
       status,
       attempt: attempt === undefined ? undefined : attempt + this.attempt.means,
       call: this.callIn(get)
     })
+    return true
   }
 }
 

@@ -45,7 +45,7 @@ const chosen = (format: Format, sample: ReadonlyArray<string>, names: FieldNames
 
 const understood = ({ reader, skip }: Chosen, sample: ReadonlyArray<string>): number => {
   let requests = 0
-  for (const line of sample.slice(skip)) reader.read(line, () => ++requests > 0)
+  for (const line of sample.slice(skip)) reader.read(line, () => requests++)
   return requests
 }
 

@@ -1,6 +1,5 @@
 import type { Entry } from "./entry.ts"
 import { Levels } from "./levels.ts"
-import { plausible } from "./parts.ts"
 import { Repeats } from "./repeats.ts"
 import { type Second, Seconds } from "./seconds.ts"
 import { Series } from "./series.ts"
@@ -11,11 +10,6 @@ const isAbandoned = (status: number): boolean => status === 0 || status === 408 
 const isFailure = (status: number): boolean => status >= 500 || status === 429 || isAbandoned(status)
 
 const anHour = 3_600_000
-const aDay = 24 * anHour
-
-/** There is no request from the next millennium, and none that took days. */
-const canBe = ({ durationMillis = 0, endMillis }: Entry): boolean =>
-  plausible(endMillis) !== undefined && durationMillis >= 0 && durationMillis <= aDay
 
 /** From 0 to below 1, evenly: multiples of the golden section. */
 const spread = (n: number): number => n * 0.6180339887498949 % 1
@@ -50,12 +44,10 @@ export class Meter {
   private readonly repeats = new Repeats()
   private readonly seconds = new Seconds((second) => this.levels.add(second))
 
-  /** Counts a request; `false` if its time or its duration cannot be: then nothing counts. */
-  add(entry: Entry): boolean {
-    if (!canBe(entry)) return false
-    const { durationMillis = 0, endMillis, status } = entry
-    const startMillis = endMillis - durationMillis
-    if (this.isStray(endMillis)) return true
+  add(entry: Entry): void {
+    const { durationMillis, endMillis, status } = entry
+    const startMillis = endMillis - (durationMillis ?? 0)
+    if (this.isStray(endMillis)) return
     this.requests++
     this.statuses.set(status, (this.statuses.get(status) ?? 0) + 1)
     this.firstMillis = Math.min(this.firstMillis, startMillis)
@@ -72,7 +64,6 @@ export class Meter {
     else this.addTo(second, entry)
     const began = this.seconds.at(startMillis)
     if (began !== undefined) began.arrived++
-    return true
   }
 
   /** One wrong clock must not stretch the log over a century: a jump counts when the next line agrees. */

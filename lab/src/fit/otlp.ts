@@ -55,13 +55,14 @@ const readSpan = (span: unknown, sink: Sink): boolean => {
   const to = nanosOf(span["endTimeUnixNano"])
   if (from === undefined || to === undefined || to < from) return false
   const resent = numberOf(attribute(span, "http.request.resend_count", "http.resend_count"))
-  return sink({
+  sink({
     endMillis: to,
     durationMillis: to - from,
     status: outcomeOf(span),
     attempt: resent === undefined ? undefined : resent + 1,
     call: undefined
   })
+  return true
 }
 
 /**

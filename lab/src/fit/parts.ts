@@ -34,7 +34,7 @@ const fromEpoch = (value: number): number => {
 }
 
 /** There are no logs from before 1990 or after 2200: such a number is not a time. */
-export const plausible = (millis: number | undefined): number | undefined =>
+const plausible = (millis: number | undefined): number | undefined =>
   millis !== undefined && millis > 6.3e11 && millis < 7.3e12 ? millis : undefined
 
 const parsedTime = (text: string): number | undefined => {
@@ -76,8 +76,8 @@ const endOf = (line: string, from: number): number => {
   return end < 0 ? -1 : end + 1
 }
 
-/** The words of a line from an index on, with their quotes. `undefined` when a quote is not closed. */
-export const quotedWordsOf = (line: string, start: number): ReadonlyArray<string> | undefined => {
+/** The words of a line from an index on, without their quotes. `undefined` when a quote is not closed. */
+export const wordsOf = (line: string, start: number): ReadonlyArray<string> | undefined => {
   const words: Array<string> = []
   for (let from = start; from < line.length;) {
     if (line[from] === " ") {
@@ -86,12 +86,8 @@ export const quotedWordsOf = (line: string, start: number): ReadonlyArray<string
     }
     const end = endOf(line, from)
     if (end < 0) return undefined
-    words.push(line.slice(from, end))
+    words.push(line[from] === "\"" ? line.slice(from + 1, end - 1) : line.slice(from, end))
     from = end
   }
   return words
 }
-
-/** The same, without their quotes. */
-export const wordsOf = (line: string, start: number): ReadonlyArray<string> | undefined =>
-  quotedWordsOf(line, start)?.map((word) => word.startsWith("\"") ? word.slice(1, -1) : word)

@@ -79,7 +79,7 @@ const stepsOf = (counts: ReadonlyArray<number>): ReadonlyArray<Step> => {
 /** One number where it stays the same, otherwise steps. The last bucket is seldom whole: it counts as those before. */
 const rateOf = ({ buckets, widthMillis }: Stretch) => {
   const whole = buckets.length > 2 ? buckets.slice(0, -1) : buckets
-  const each = Math.max(1, Math.ceil(whole.length / mostPoints))
+  const each = Math.ceil(whole.length / mostPoints)
   const counts: Array<number> = []
   for (let from = 0; from + each <= whole.length; from += each) counts.push(callsOf(whole.slice(from, from + each)))
   const perCount = each * widthMillis / 1000
