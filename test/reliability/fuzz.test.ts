@@ -22,6 +22,9 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
+import { fittedOf } from "../../lab/src/fit/fitted.ts"
+import { Log } from "../../lab/src/fit/log.ts"
+import { scenarioOf } from "../../lab/src/fit/scenario.ts"
 import { carry } from "../../src/aws/internal/sdk/facts.ts"
 import { replyOf } from "../../src/redis/internal/script.ts"
 import { budget } from "../utils/budget.ts"
@@ -320,6 +323,25 @@ describe("files and variables of any content", () => {
       })
     })
   }
+
+  it("a log: a scenario that can be read again, or none", () => {
+    const times = ["2026-03-03T12:00:00.5Z", "1990-01-02", 1772539200000, 4e12, 1e300, -1]
+    const durations = [0, 0.001, 20, "20ms", 86_400_000, 1e300, -1, "1e308", "9".repeat(307)]
+    forSeeds(400, (chance) => {
+      const log = new Log({ names: { unit: "ms" } })
+      for (let n = 0; n < 40; n++) {
+        const time = chance.pick<unknown>([1772539200000 + n * chance.below(900_000), ...times, hostileText(chance)])
+        const duration = chance.pick<unknown>([...durations, hostileJson(chance)])
+        const status = chance.pick<unknown>([200, 200, 429, 499, 500, 503, hostileJson(chance)])
+        log.push(new TextEncoder().encode(`${JSON.stringify({ time, duration, status })}\n`))
+      }
+      log.endOfFile()
+      if (log.meter.requests === 0) return
+      const takeMillis = chance.pick([1000, 600_000, 86_400_000, 1e12])
+      const { scenario } = scenarioOf(fittedOf(log.meter), { name: "log", takeMillis })
+      ensure("an unreadable scenario", Exit.isSuccess(runs(Simulator.decode(scenario))))
+    })
+  })
 
   it("what is expected of a timeline: an answer, or an error that says what is wrong", () => {
     forSeeds(2000, (chance) => {

@@ -12,6 +12,7 @@ import { type Fitted, fittedOf } from "../fit/fitted.ts"
 import { formats } from "../fit/formats.ts"
 import { Log } from "../fit/log.ts"
 import { scenarioOf } from "../fit/scenario.ts"
+import { decodeArrivals } from "../simulator/recorded.ts"
 import { staysInside } from "./arrivalsFile.ts"
 import { counted } from "./charts/format.ts"
 import { writableNew, write } from "./files.ts"
@@ -144,6 +145,10 @@ export const fit = Command.make(
     const fitted = fittedOf(log.meter)
     const made = yield* scenarioFor(fitted, asked, arrivals)
     if (Option.isSome(asked.arrivals)) {
+      yield* Effect.mapError(
+        decodeArrivals({ calls: made.calls }),
+        ({ problems }) => refusal(`--arrivals: ${problems[0]!.problem}: a shorter --take`)
+      )
       yield* write(asked.arrivals.value, arrivalsText(asked.arrivals.value, made.calls, made.bucket))
     }
     if (Option.isSome(asked.out)) yield* write(asked.out.value, `${asJson(made.scenario)}\n`)

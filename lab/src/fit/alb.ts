@@ -1,5 +1,5 @@
 import type { Reader } from "./entry.ts"
-import { numberOf, statusOf, timeOf, wordsOf } from "./parts.ts"
+import { numberOf, statusOf, textsOf, timeOf } from "./parts.ts"
 
 /** -1 where the request was not sent on, or its answer did not come: then the time it took is not in the line. */
 const sumOf = (seconds: ReadonlyArray<string>): number | undefined => {
@@ -16,7 +16,7 @@ const sumOf = (seconds: ReadonlyArray<string>): number | undefined => {
 export const alb: Reader = {
   read: (line, sink) => {
     if (!/^(?:https?|h2|grpcs|wss?) /.test(line)) return false
-    const words = wordsOf(line, 0)
+    const words = textsOf(line, 0)
     if (words === undefined || words.length < 13) return false
     const endMillis = timeOf(words[1])
     const status = statusOf(words[8])

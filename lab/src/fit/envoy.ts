@@ -1,5 +1,5 @@
 import type { Reader } from "./entry.ts"
-import { numberOf, statusOf, timeOf, wordsOf } from "./parts.ts"
+import { numberOf, statusOf, textsOf, timeOf } from "./parts.ts"
 
 /** Bytes received, bytes sent, duration. Istio has three words before them: details, details of the end, a reason. */
 const countsAt = (words: ReadonlyArray<string>): number => {
@@ -18,7 +18,7 @@ export const envoy: Reader = {
     const close = line.indexOf("] \"")
     if (line[0] !== "[" || close < 0) return false
     const startMillis = timeOf(line.slice(1, close))
-    const words = startMillis === undefined ? undefined : wordsOf(line, close + 2)
+    const words = startMillis === undefined ? undefined : textsOf(line, close + 2)
     if (startMillis === undefined || words === undefined) return false
     const status = statusOf(words[1])
     const at = countsAt(words)

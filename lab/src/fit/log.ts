@@ -13,7 +13,7 @@ export interface LogOptions {
 /** Logs that are read: bytes in, counts out. */
 export class Log {
   readonly meter = new Meter()
-  /** Lines that do not match the format. */
+  /** Lines that do not match the format, or whose times cannot be right. */
   broken = 0
   /** The first of them. */
   firstBroken: string | undefined = undefined
@@ -22,7 +22,10 @@ export class Log {
   /** Files in which no line could be parsed. */
   unknown = 0
   private readonly options: LogOptions
-  private readonly sink: Sink = (entry) => this.meter.add(entry)
+  private isWhole = true
+  private readonly sink: Sink = (entry) => {
+    if (!this.meter.add(entry)) this.isWhole = false
+  }
   private current: Chosen | undefined = undefined
   private sample: Array<string> = []
   private isChosen = false
@@ -62,7 +65,8 @@ export class Log {
 
   private read(line: string): void {
     this.lines++
-    if (this.current?.reader.read(line, this.sink)) return
+    this.isWhole = true
+    if (this.current?.reader.read(line, this.sink) && this.isWhole) return
     this.broken++
     this.firstBroken ??= line.slice(0, 200)
   }

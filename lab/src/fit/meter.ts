@@ -10,6 +10,11 @@ const isAbandoned = (status: number): boolean => status === 0 || status === 408 
 const isFailure = (status: number): boolean => status >= 500 || status === 429 || isAbandoned(status)
 
 const anHour = 3_600_000
+const aDay = 24 * anHour
+
+/** Whether its times can be right: no request takes more than a day. */
+const isPlausible = ({ durationMillis = 0, endMillis }: Entry): boolean =>
+  Number.isFinite(endMillis) && durationMillis >= 0 && durationMillis <= aDay
 
 /** From 0 to below 1, evenly: multiples of the golden section. */
 const spread = (n: number): number => n * 0.6180339887498949 % 1
@@ -44,10 +49,16 @@ export class Meter {
   private readonly repeats = new Repeats()
   private readonly seconds = new Seconds((second) => this.levels.add(second))
 
-  add(entry: Entry): void {
+  /** Counts a request; `false` where its times cannot be right. */
+  add(entry: Entry): boolean {
+    if (!isPlausible(entry)) return false
+    if (!this.isStray(entry.endMillis)) this.count(entry)
+    return true
+  }
+
+  private count(entry: Entry): void {
     const { durationMillis, endMillis, status } = entry
     const startMillis = endMillis - (durationMillis ?? 0)
-    if (this.isStray(endMillis)) return
     this.requests++
     this.statuses.set(status, (this.statuses.get(status) ?? 0) + 1)
     this.firstMillis = Math.min(this.firstMillis, startMillis)

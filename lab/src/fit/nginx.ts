@@ -1,19 +1,33 @@
 import type { Reader } from "./entry.ts"
-import { numberOf, statusOf, timeOf, wordsOf } from "./parts.ts"
+import { numberOf, statusOf, timeOf, type Word, wordsOf } from "./parts.ts"
 
 /** Names that common formats give the time a request took. */
-const named = /(?:^|[\s"])(?:rt|request_time|req_time)[=:]"?(\d+(?:\.\d+)?)/
-/** The first number with thousandths: nginx's notation of seconds. */
-const bare = /(?:^|[\s"])(\d+\.\d{3})(?=$|[\s",])/
-const attemptIn = /(?:^|[\s"])attempt[=:]"?(\d+)/
-const idIn = /(?:^|[\s"])(?:rid|request_id|req_id)[=:]"?([\w-]{8,})/
+const named = /^(?:rt|request_time|req_time)[=:]"?(\d+(?:\.\d+)?)/
+/** A number with thousandths: nginx's notation of seconds. */
+const bare = /^(\d+\.\d{3}),?$/
+const attemptIn = /^attempt[=:]"?(\d+)/
+const idIn = /^(?:rid|request_id|req_id)[=:]"?([\w-]{8,})/
 
-/** The user agent, then anything a configuration adds. */
-const tellOf = (tail: string) => ({
-  seconds: numberOf((named.exec(tail) ?? bare.exec(tail))?.[1]),
-  attempt: tail.includes("attempt") ? numberOf(attemptIn.exec(tail)?.[1]) : undefined,
-  id: idIn.exec(tail)?.[1]
-})
+/** The first find in the words of a line that no client writes: what is in quotes may be a header. */
+const firstOf = (words: ReadonlyArray<Word>, pattern: RegExp): string | undefined => {
+  for (const { isQuoted, text } of words) {
+    const found = isQuoted ? undefined : pattern.exec(text)?.[1]
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+/** After the user agent comes what a configuration adds. */
+const addedIn = (words: ReadonlyArray<Word>) => {
+  const added = words.slice(5)
+  const seconds = numberOf(firstOf(added, named) ?? firstOf(added, bare))
+  const id = firstOf(added, idIn)
+  return {
+    durationMillis: seconds === undefined ? undefined : seconds * 1000,
+    attempt: numberOf(firstOf(added, attemptIn)),
+    call: id === undefined ? undefined : `${id} ${words[0]!.text}`
+  }
+}
 
 /**
  * nginx's `combined`, and after it `$request_time`, bare or as `rt=$request_time`; perhaps `attempt=` and `rid=`. Without a
@@ -27,17 +41,9 @@ export const nginx: Reader = {
     const endMillis = timeOf(line.slice(open + 2, close))
     if (endMillis === undefined) return false
     const words = wordsOf(line, close + 2)
-    const status = statusOf(words?.[1])
+    const status = statusOf(words?.[1]?.text)
     if (words === undefined || status === undefined || words.length < 3) return false
-    const request = words[0]!
-    const { attempt, id, seconds } = tellOf(words.slice(5).join(" "))
-    sink({
-      endMillis,
-      durationMillis: seconds === undefined ? undefined : seconds * 1000,
-      status,
-      attempt,
-      call: id === undefined ? undefined : `${id} ${request}`
-    })
+    sink({ endMillis, status, ...addedIn(words) })
     return true
   }
 }

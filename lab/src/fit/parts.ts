@@ -65,20 +65,33 @@ const isEscaped = (line: string, at: number): boolean => {
   return (at - from) % 2 === 1
 }
 
-/** Where a word that begins at `from` ends: at a blank, or at the quote that closes it. */
-const endOf = (line: string, from: number): number => {
-  if (line[from] !== "\"") {
-    const blank = line.indexOf(" ", from)
-    return blank < 0 ? line.length : blank
-  }
+/** Where a text in quotes that begins at `from` ends; -1 when it does not. */
+const closeOf = (line: string, from: number): number => {
   let end = line.indexOf("\"", from + 1)
   while (end > 0 && isEscaped(line, end)) end = line.indexOf("\"", end + 1)
   return end < 0 ? -1 : end + 1
 }
 
-/** The words of a line from an index on, without their quotes. `undefined` when a quote is not closed. */
-export const wordsOf = (line: string, start: number): ReadonlyArray<string> | undefined => {
-  const words: Array<string> = []
+/** Where a word that begins at `from` ends: at a blank outside of quotes, as in `ua="a, b"`. */
+const endOf = (line: string, from: number): number => {
+  if (line[from] === "\"") return closeOf(line, from)
+  const blank = line.indexOf(" ", from)
+  const end = blank < 0 ? line.length : blank
+  const quote = line.slice(from, end).indexOf("=\"") + 1
+  return quote === 0 ? end : closeOf(line, from + quote)
+}
+
+/** A word of a line. */
+export interface Word {
+  /** Without its quotes. */
+  readonly text: string
+  /** Whether all of it is in quotes: then a client may have written it. */
+  readonly isQuoted: boolean
+}
+
+/** The words of a line from an index on. `undefined` when a quote is not closed. */
+export const wordsOf = (line: string, start: number): ReadonlyArray<Word> | undefined => {
+  const words: Array<Word> = []
   for (let from = start; from < line.length;) {
     if (line[from] === " ") {
       from++
@@ -86,8 +99,13 @@ export const wordsOf = (line: string, start: number): ReadonlyArray<string> | un
     }
     const end = endOf(line, from)
     if (end < 0) return undefined
-    words.push(line[from] === "\"" ? line.slice(from + 1, end - 1) : line.slice(from, end))
+    const isQuoted = line[from] === "\""
+    words.push({ text: isQuoted ? line.slice(from + 1, end - 1) : line.slice(from, end), isQuoted })
     from = end
   }
   return words
 }
+
+/** The words of a line from an index on, without their quotes. */
+export const textsOf = (line: string, start: number): ReadonlyArray<string> | undefined =>
+  wordsOf(line, start)?.map(({ text }) => text)

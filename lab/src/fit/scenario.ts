@@ -41,6 +41,9 @@ const busiest = ({ buckets, widthMillis }: Fitted["series"], takeMillis: number)
 }
 
 const mostPoints = 60
+/** What a scenario may have: of the buckets of its results, and as a rate. */
+const mostBuckets = 9000
+const highestRate = 1_000_000
 
 /** Four digits: more than a log can show. */
 const rounded = (value: number): number => Number(value.toPrecision(4))
@@ -79,13 +82,13 @@ const stepsOf = (counts: ReadonlyArray<number>): ReadonlyArray<Step> => {
 /** One number where it stays the same, otherwise steps. The last bucket is seldom whole: it counts as those before. */
 const rateOf = ({ buckets, widthMillis }: Stretch) => {
   const whole = buckets.length > 2 ? buckets.slice(0, -1) : buckets
-  const each = Math.ceil(whole.length / mostPoints)
+  const each = Math.max(1, Math.ceil(whole.length / mostPoints))
   const counts: Array<number> = []
   for (let from = 0; from + each <= whole.length; from += each) counts.push(callsOf(whole.slice(from, from + each)))
   const perCount = each * widthMillis / 1000
   const points = stepsOf(counts).map((step) => ({
     at: seconds(step.from * perCount * 1000),
-    rate: rounded(step.sum / step.counts / perCount)
+    rate: Math.min(highestRate, rounded(step.sum / step.counts / perCount))
   }))
   return points.length === 1 ? points[0]!.rate : points
 }
@@ -145,12 +148,15 @@ export const scenarioOf = (fitted: Fitted, options: ScenarioOptions) => {
   const stretch = busiest(fitted.series, takeMillis)
   const capacity = asked ?? (fitted.capacity.kind === "found" ? rounded(fitted.capacity.perSecond.value) : undefined)
   const timeout = timeoutOf(fitted)
+  const durationMillis = stretch.buckets.length * stretch.widthMillis
+  const bucketMillis = 1000 * Math.ceil(durationMillis / 1000 / mostBuckets)
   const scenario: ScenarioInput = {
     ...schema === undefined ? {} : { $schema: schema },
     name,
     description:
       `Fitted to ${fitted.requests} requests of an access log. Not in the log, and to be set: policy, timeout.`,
-    duration: seconds(stretch.buckets.length * stretch.widthMillis),
+    duration: seconds(durationMillis),
+    ...bucketMillis === 1000 ? {} : { bucket: seconds(bucketMillis) },
     fleets: [
       {
         name: "clients",

@@ -234,6 +234,15 @@ describe("a log", () => {
     assert.deepStrictEqual([log.meter.requests, log.meter.strays, log.meter.late], [199, 1, 0])
   })
 
+  it("with durations that cannot be right counts them as malformed", () => {
+    const log = new Log({})
+    const took = (millis: string) =>
+      log.push(encoder.encode(`{"time":"2026-03-03T12:00:00.001Z","status":200,"duration_ms":${millis}}\n`))
+    for (const millis of ["20", "1e306", "86400000", "86400001", "1e308"]) took(millis)
+    log.endOfFile()
+    assert.deepStrictEqual([log.lines, log.broken, log.meter.requests], [5, 3, 2])
+  })
+
   it("of several files reads each by itself, in any order and format", () => {
     const log = new Log({})
     push(log, answered(beginMillis + 600_000))

@@ -32,6 +32,14 @@ const cases: ReadonlyArray<readonly [string, Format, ReadonlyArray<string>, Retu
     entry(at("2000-10-10T20:55:36Z"), 250, 200)
   ],
   [
+    "nginx, headers of a client that look like its fields",
+    "nginx",
+    [
+      "::1 - - [10/Oct/2000:13:55:36 +0000] \"GET / HTTP/1.0\" 200 0 \"-\" \"rt=1.000\" \"rt=30.000\" \"30.000\" \"attempt=2\" rid=\"01234567 rt=9.000\" attempt=1 rt=0.250"
+    ],
+    entry(at("2000-10-10T13:55:36Z"), 250, 200, { attempt: 1, call: "01234567 GET / HTTP/1.0" })
+  ],
+  [
     "nginx, the time by its name, with an attempt and an id",
     "nginx",
     [
