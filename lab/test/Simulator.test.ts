@@ -571,6 +571,10 @@ describe("the model of a service", () => {
       ["is lost when dropped", {}, { outages: [{ kind: "drop", from: 500, to: 700 }] }, { timeout: 2 }, 10],
       ["is held", {}, { outages: [{ kind: "hold", from: 0, to: 1500 }] }, { timeout: 5 }, 10],
       ["is refused at a full queue", {}, { latency: 950, workers: 1, queue: 0 }, { overloaded: 9 }, 10],
+      ["is refused where enough are in", {}, { latency: 950, connections: 1 }, { overloaded: 9 }, 10],
+      ["enters when another's client gives up", { timeout: 50 }, { latency: 950, workers: 1, connections: 1 }, {
+        timeout: 10
+      }, 10],
       ["is refused after too long a wait", {}, { latency: 300, workers: 1, queueTimeout: 350 }, { overloaded: 5 }, 10],
       ["is throttled beyond the limit", {}, { limit: { requests: 4 } }, { throttled: 6 }, 10],
       ["fails after the work", {}, { failureRate: 1 }, { error: 10 }, 10],

@@ -1,7 +1,8 @@
 import { Balancer } from "./balancer.ts"
 import type { Chance, Sampler } from "./chance.ts"
 import type { Client } from "./client.ts"
-import { failed, type Failure, unavailable } from "./failure.ts"
+import { Entrance } from "./entrance.ts"
+import { failed, type Failure, overloaded, unavailable } from "./failure.ts"
 import { Limit } from "./limit.ts"
 import { ServiceMeter } from "./meter.ts"
 import { Holds, lasting, type Window, windowsOf } from "./outages.ts"
@@ -25,6 +26,7 @@ export class Service implements Target, Caller<Request>, Front {
   private readonly after: Sampler | undefined
   private readonly settings: ServiceSettings
   private readonly limit: Limit | undefined
+  private readonly entrance: Entrance | undefined
   private readonly drops: ReadonlyArray<Window<"drop">>
   private readonly fails: ReadonlyArray<Window<"fail">>
   private readonly failsBehindLimit: ReadonlyArray<Window<"fail">>
@@ -35,7 +37,7 @@ export class Service implements Target, Caller<Request>, Front {
   private refusals = 0
 
   constructor(world: World, settings: ServiceSettings, edges: ReadonlyArray<Client>) {
-    const { capacity, instances, latency, limit, outages, queueTimeout } = settings
+    const { capacity, connections, instances, latency, limit, outages, queueTimeout } = settings
     this.world = world
     this.settings = settings
     this.name = settings.name
@@ -43,6 +45,7 @@ export class Service implements Target, Caller<Request>, Front {
     this.chance = world.chance(`${settings.name}/service`)
     this.after = capacity === undefined ? undefined : sampler(latency)
     this.limit = limit && new Limit(limit)
+    this.entrance = connections === undefined ? undefined : new Entrance(connections)
     const fails = windowsOf(outages, "fail")
     this.drops = windowsOf(outages, "drop")
     this.fails = fails.filter(({ behindLimit }) => !behindLimit)
@@ -74,6 +77,7 @@ export class Service implements Target, Caller<Request>, Front {
     if (this.isHitBy(this.fails)) return this.refuse(request, unavailable)
     const throttled = this.limit?.refuses(nowMillis)
     if (throttled !== undefined) return this.refuse(request, throttled)
+    if (this.entrance?.admits(request) === false) return this.refuse(request, overloaded)
     if (this.isHitBy(this.failsBehindLimit)) return this.refuse(request, unavailable)
     const { earlyFailureRate } = this.settings
     if (earlyFailureRate > 0 && this.chance.nextDoubleUnsafe() < earlyFailureRate) {
@@ -140,6 +144,7 @@ export class Service implements Target, Caller<Request>, Front {
   }
 
   answer(request: Request, failure: Failure | undefined): void {
+    this.entrance?.leave(request)
     if (failure === undefined) this.meter.now.succeeded++
     else this.meter.now.failures.add(failure.kind)
     request.answer(failure)

@@ -111,7 +111,7 @@ export const Service = Schema.Struct({
   instances: unlessSaid(
     Count.check(Schema.isLessThanOrEqualTo(1000, { expected: "at most 1000" })),
     1,
-    "Instances behind a balancer. Capacity, workers, queue and costs are per instance; the limit is shared."
+    "Instances behind a balancer. Capacity, workers, queue and costs are per instance; limit and connections are shared."
   ),
   balancer: unlessSaid(Balancer, { choice: "round-robin", slowStart: 0 }, "How requests are distributed to instances."),
   capacity: maybe(
@@ -132,6 +132,10 @@ export const Service = Schema.Struct({
   queue: maybe(
     Whole,
     "Requests that may wait; any more are refused immediately. Default: any number."
+  ),
+  connections: maybe(
+    Whole,
+    "Requests that what is in front of all instances, such as a proxy, lets in at a time; any more are refused immediately. One whose client has given up leaves it, and may still wait in a queue behind it. Default: any number."
   ),
   queueTimeout: maybe(Time, "How long a request may wait in the queue; then it is refused. Default: forever."),
   admitWithin: maybe(

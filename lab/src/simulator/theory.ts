@@ -47,10 +47,11 @@ const thresholdOf = ({ policy, processes }: Fleet, capacity: number): number | u
 
 /** A queue served at a rate, with nothing else that refuses requests. */
 const isPlainQueue = (
-  { admitWithin, costs, dropsAbandoned, earlyFailureRate, instances, limit, queue, queueTimeout }: ServiceSettings
+  { admitWithin, connections, costs, dropsAbandoned, earlyFailureRate, instances, limit, queue, queueTimeout }:
+    ServiceSettings
 ): boolean =>
   !dropsAbandoned && earlyFailureRate === 0 && instances === 1 && isFree(costs) &&
-  [admitWithin, limit, queue, queueTimeout].every((bound) => bound === undefined)
+  [admitWithin, connections, limit, queue, queueTimeout].every((bound) => bound === undefined)
 
 const isFree = (costs: ServiceSettings["costs"]): boolean => Object.values(costs).every((cost) => millis(cost) === 0)
 

@@ -44,8 +44,9 @@ const bearsOf = (scenario: Scenario, service: Scenario["services"][number]): str
     ]
   })
   const workers = service.workers === undefined ? [] : [`${counted(service.workers)} workers`]
+  const connections = service.connections === undefined ? [] : [`${counted(service.connections)} connections`]
   const instances = service.instances === 1 ? [] : [`${counted(service.instances)} instances`]
-  return [...instances, ...workers, ...bounds].join(", ") || "no bound"
+  return [...connections, ...instances, ...workers, ...bounds].join(", ") || "no bound"
 }
 
 const kinds = {
