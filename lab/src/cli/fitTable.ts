@@ -86,7 +86,7 @@ export const fitTable = (fitted: Fitted): ReadonlyArray<string> => {
 
 /** Where scenario and log differ: what was assumed, and what was left out. */
 const scenarioRemarks = (
-  { capacity: found, latency, retried }: Fitted,
+  { capacity: found, endsBehind, latency, retried }: Fitted,
   { capacity, fromMillis, scenario, timeout }: ReturnType<typeof scenarioOf>
 ): ReadonlyArray<string | false> => [
   `the scenario replays ${scenario.duration} from ${DateTime.formatIso(DateTime.makeUnsafe(fromMillis))}, the busiest`,
@@ -94,6 +94,7 @@ const scenarioRemarks = (
   capacity === undefined && "without a capacity nothing overloads the service: measure it and pass --capacity",
   found.kind === "found" && found.abandoned > 0.01 &&
   `${percent(found.abandoned)} disconnected while all requests waited: the capacity is a lower bound`,
+  endsBehind && "the log ends in an overload: one that goes on until it is over shows how a service recovers",
   latency === undefined && "without durations the scenario answers immediately: log $request_time",
   latency !== undefined && capacity !== undefined &&
   "its latency is what requests took at low load, minus their turn and the wait for it",

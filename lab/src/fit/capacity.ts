@@ -1,6 +1,6 @@
-import type { Histogram } from "../simulator/histogram.ts"
+import { Histogram } from "../simulator/histogram.ts"
 import { type Estimate, meanOf } from "./estimate.ts"
-import type { Group, Level } from "./levels.ts"
+import { fewest, type Group, type Level } from "./levels.ts"
 
 /** The capacity of a service, as a log shows it. */
 export type Capacity =
@@ -16,9 +16,6 @@ export type Capacity =
   }
   | { readonly kind: "at least"; readonly perSecond: number }
   | { readonly kind: "unknown" }
-
-/** Seconds that make a knee. */
-const fewest = 3
 
 const secondsOf = (groups: ReadonlyArray<Group>): number => groups.reduce((sum, { seconds }) => sum + seconds, 0)
 
@@ -69,39 +66,46 @@ const highest = (groups: ReadonlyArray<Group>): number => {
   return 0
 }
 
-/** Lower levels of load, with at least a tenth of the requests in all, and up to the share of the highest load given. */
-export const atLowLoad = (
-  levels: ReadonlyArray<Level>,
-  below: number,
-  make: () => Histogram
-): { readonly latency: Histogram; readonly perSecond: number; readonly seconds: number } => {
+/** Seconds with little to do, in which waits are short. */
+export interface Quiet {
+  readonly latency: Histogram
+  /** Requests that began per second. */
+  readonly perSecond: number
+}
+
+/** The levels with the least to do: a tenth of the requests in all, and more up to what may be to do in a second. */
+export const quietOf = (levels: ReadonlyArray<Level>, most: number): Quiet => {
   const all = levels.reduce((sum, { latency }) => sum + latency.count, 0)
-  const latency = make()
+  const latency = new Histogram()
   let seconds = 0
   let requests = 0
   for (const level of levels) {
-    if (latency.count >= all / 10 && level.requests / level.seconds > below) break
+    if (latency.count >= all / 10 && level.work / level.seconds > most) break
     latency.merge(level.latency)
     seconds += level.seconds
     requests += level.requests
   }
-  return { latency, perSecond: seconds === 0 ? 0 : requests / seconds, seconds }
+  return { latency, perSecond: seconds === 0 ? 0 : requests / seconds }
 }
 
 /**
- * The knee: while a service has fallen behind, all requests wait, and what it serves in a second is its capacity. In such
- * a second even the fastest tenth of the requests take twice as long as nine of ten did at low load.
+ * While a service has fallen behind, all requests wait: even the fastest tenth of those in a second take longer than this,
+ * twice as long as nine of ten did at low load. `Infinity` where that is unknown.
  */
-export const capacityOf = (groups: ReadonlyArray<Group>, low: Histogram): Capacity => {
-  const half = low.percentile(0.5)
-  const most = low.percentile(0.9)
-  if (half === null || most === null) return { kind: "unknown" }
-  const waits = 2 * Math.max(most, half)
+export const waitingMillis = (low: Histogram): number => 2 * (low.percentile(0.9) ?? Infinity)
+
+/** The knee: what is served in a second in which all requests wait is the capacity. */
+export const capacityOf = (groups: ReadonlyArray<Group>, waits: number): Capacity => {
+  if (waits === Infinity) return { kind: "unknown" }
   const behind = groups.filter(({ leastMillis }) => leastMillis > waits)
   const usual = highest(groups.filter(({ leastMillis, refusing }) => leastMillis <= waits && !refusing))
   // A service that hangs makes all requests wait too, but serves less than at other times.
   const loaded = behind.filter(({ served }) => served >= usual / 2)
-  if (secondsOf(loaded) >= fewest && !keptPace(loaded)) return found("backlog", worstHalf(loaded))
+  if (secondsOf(loaded) >= fewest && !keptPace(loaded)) {
+    // Work whose client has left is not in the log: seconds without any show more.
+    const whole = loaded.filter(({ leaving }) => !leaving)
+    return found("backlog", worstHalf(secondsOf(whole) >= fewest ? whole : loaded))
+  }
   const refusing = groups.filter((group) => group.refusing && group.served >= 0.9 * usual)
   if (secondsOf(refusing) >= fewest) return found("refusals", refusing)
   return usual === 0 ? { kind: "unknown" } : { kind: "at least", perSecond: usual }

@@ -1,6 +1,6 @@
-import { Histogram } from "../simulator/histogram.ts"
-import { atLowLoad, type Capacity, capacityOf } from "./capacity.ts"
+import { type Capacity, capacityOf, type Quiet, quietOf, waitingMillis } from "./capacity.ts"
 import { type Estimate, perSecond, quantileOf, shareOf } from "./estimate.ts"
+import { fewest, type Level } from "./levels.ts"
 import type { Meter } from "./meter.ts"
 import type { Bucket } from "./series.ts"
 
@@ -33,6 +33,8 @@ export interface Fitted {
   /** Of the requests, those that were retries, and the evidence; `undefined` without any. */
   readonly retried: (Estimate & { readonly by: "attempt" | "id" }) | undefined
   readonly capacity: Capacity
+  /** Whether all requests waited in its last seconds: then it ends in an overload. */
+  readonly endsBehind: boolean
   readonly late: number
   readonly strays: number
 }
@@ -40,30 +42,24 @@ export interface Fitted {
 /** Of the capacity: below it a queue is nearly always empty. */
 const lowLoad = 0.3
 
-const make = () => new Histogram()
-
 const retriedOf = ({ named, numbered, retriesByName, retriesByNumber }: Meter): Fitted["retried"] => {
   if (numbered > 0) return { ...shareOf(retriesByNumber, numbered), by: "attempt" }
   return named > 0 ? { ...shareOf(retriesByName, named), by: "id" } : undefined
 }
 
-const latencyOf = (meter: Meter, below: number): Fitted["latency"] => {
-  const { latency, perSecond } = atLowLoad(meter.levels.byLoad, below, make)
-  if (latency.count === 0) return undefined
-  return {
+const latencyOf = ({ latency, perSecond }: Quiet): Fitted["latency"] =>
+  latency.count === 0 ? undefined : {
     requests: latency.count,
     perSecond,
     quantiles: shares.map((share) => ({ share, ...quantileOf(latency, share) }))
   }
-}
 
-/** The load at which a quarter of the requests came, or at a lower one: for as long as no more is known. */
-const typical = (meter: Meter): number => {
-  const levels = meter.levels.byLoad
+/** What there was to do in the second in which a quarter of the requests had come, or less: as long as no more is known. */
+const typical = (levels: ReadonlyArray<Level>): number => {
   let left = levels.reduce((sum, { latency }) => sum + latency.count, 0) / 4
   for (const level of levels) {
     left -= level.latency.count
-    if (left <= 0) return level.requests / level.seconds
+    if (left <= 0) return level.work / level.seconds
   }
   return 0
 }
@@ -71,21 +67,29 @@ const typical = (meter: Meter): number => {
 /** The findings in the lines of a log. */
 export const fittedOf = (meter: Meter): Fitted => {
   const seconds = Math.max(1, (meter.lastMillis - meter.firstMillis) / 1000)
-  const capacity = capacityOf(meter.levels.groups, atLowLoad(meter.levels.byLoad, typical(meter), make).latency)
-  const below = capacity.kind === "found" ? lowLoad * capacity.perSecond.value : typical(meter)
+  const levels = meter.levels.byWork
+  const { latency } = quietOf(levels, 0)
+  const waits = waitingMillis(latency)
+  const capacity = capacityOf(meter.levels.groups, waits)
+  // At a rate, that many requests begin in a second, and those of the time that one takes are there before.
+  const most = capacity.kind === "found"
+    ? lowLoad * capacity.perSecond.value * (1 + (latency.meanMillis ?? 0) / 1000)
+    : typical(levels)
   return {
     requests: meter.requests,
     seconds,
     fromMillis: meter.firstMillis,
     rate: perSecond(meter.requests, seconds),
     series: { widthMillis: meter.series.widthMillis, buckets: meter.series.all },
-    latency: latencyOf(meter, below),
+    latency: latencyOf(quietOf(levels, most)),
     statuses: [...meter.statuses]
       .sort(([a, of], [b, than]) => than - of || a - b)
       .map(([status, count]) => ({ status, count, ...shareOf(count, meter.requests) })),
     failed: shareOf(meter.failed, meter.requests),
     retried: retriedOf(meter),
     capacity,
+    endsBehind: meter.levels.latestMillis.length === fewest &&
+      meter.levels.latestMillis.every((least) => least > waits),
     late: meter.late,
     strays: meter.strays
   }

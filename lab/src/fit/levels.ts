@@ -2,9 +2,12 @@ import { Histogram } from "../simulator/histogram.ts"
 import { exp, log } from "../simulator/portable.ts"
 import type { Second } from "./seconds.ts"
 
-/** Seconds with about the same load. */
+/** Seconds with about as much to do: requests in flight when they begin, and those that begin in them. */
 export class Level {
   seconds = 0
+  /** What there was to do, in all of them. */
+  work = 0
+  /** Requests that began. */
   requests = 0
   readonly latency = new Histogram()
 }
@@ -17,11 +20,16 @@ export interface Group {
   readonly leastMillis: number
   /** Whether requests were refused: at least one of twenty. */
   readonly refusing: boolean
+  /** Whether clients left. */
+  readonly leaving: boolean
   seconds: number
   abandoned: number
   /** The sum of the differences between what arrived in a second and what was served. */
   imbalance: number
 }
+
+/** Seconds that show something: fewer may be chance. */
+export const fewest = 3
 
 const perDoubling = 8
 const waitsPerDoubling = 4
@@ -31,32 +39,37 @@ const doublings = (value: number): number => log(value) / Math.LN2
 /** Three digits: finer than random variation, and few enough groups to keep. */
 const rounded = (value: number): number => value < 1000 ? value : Number(value.toPrecision(3))
 
-/** All seconds of a log, by load and by how long requests waited: its size does not depend on how many they are. */
+/** All seconds of a log, by what there was to do and by how long requests waited: its size does not depend on how many they are. */
 export class Levels {
   private readonly levels = new Map<number, Level>()
   private readonly found = new Map<string, Group>()
+  /** What nine of ten requests took or exceeded in each of the last seconds; `Infinity` where all clients left. */
+  latestMillis: ReadonlyArray<number> = []
 
   add(second: Second): void {
-    const { abandoned, arrived, latency, refused, served } = second
-    const load = Math.max(arrived, served)
-    if (load > 0) {
-      const index = Math.round(doublings(load) * perDoubling)
+    const { abandoned, arrived, began, ended, present, refused, served } = second
+    const work = present + arrived
+    if (arrived > 0) {
+      const index = Math.round(doublings(work) * perDoubling)
       const level = this.levels.get(index) ?? new Level()
       level.seconds++
-      level.requests += load
-      level.latency.merge(latency)
+      level.work += work
+      level.requests += arrived
+      level.latency.merge(began)
       this.levels.set(index, level)
     }
-    const least = latency.percentile(0.1)
+    const least = ended.percentile(0.1)
+    if (least !== null || abandoned > 0) this.latestMillis = [...this.latestMillis, least ?? Infinity].slice(-fewest)
     if (least === null) return
     const refusing = refused * 20 >= refused + served
     const wait = Math.round(doublings(Math.max(least, 0.01)) * waitsPerDoubling)
-    const key = `${rounded(served)}/${wait}/${refusing}`
+    const key = `${rounded(served)}/${wait}/${refusing}/${abandoned > 0}`
     const group = this.found.get(key) ??
       {
         served: rounded(served),
         leastMillis: exp(wait / waitsPerDoubling * Math.LN2),
         refusing,
+        leaving: abandoned > 0,
         seconds: 0,
         abandoned: 0,
         imbalance: 0
@@ -67,8 +80,8 @@ export class Levels {
     this.found.set(key, group)
   }
 
-  /** From the lowest load to the highest. */
-  get byLoad(): ReadonlyArray<Level> {
+  /** From the least to do to the most. */
+  get byWork(): ReadonlyArray<Level> {
     return [...this.levels].sort(([a], [b]) => a - b).map(([, level]) => level)
   }
 

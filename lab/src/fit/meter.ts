@@ -23,6 +23,9 @@ const spread = (n: number): number => n * 0.6180339887498949 % 1
 const unrounded = (millis: number, n: number): number =>
   Number.isInteger(2 * millis) ? Math.max(0, millis - 0.5 + spread(n)) : millis
 
+/** Many logs have whole seconds: each is spread over the second that it was cut from. */
+const uncut = (millis: number, n: number): number => millis % 1000 === 0 ? millis + 1000 * spread(n) : millis
+
 /** Counts the requests of a log. What it keeps does not grow with them. */
 export class Meter {
   requests = 0
@@ -57,9 +60,10 @@ export class Meter {
   }
 
   private count(entry: Entry): void {
-    const { durationMillis, endMillis, status } = entry
-    const startMillis = endMillis - (durationMillis ?? 0)
+    const { durationMillis, status } = entry
     this.requests++
+    const endMillis = uncut(entry.endMillis, this.requests)
+    const startMillis = endMillis - (durationMillis ?? 0)
     this.statuses.set(status, (this.statuses.get(status) ?? 0) + 1)
     this.firstMillis = Math.min(this.firstMillis, startMillis)
     this.lastMillis = Math.max(this.lastMillis, startMillis)
@@ -70,11 +74,9 @@ export class Meter {
       bucket.failed++
       this.failed++
     }
-    const second = this.seconds.at(endMillis)
-    if (second === undefined) this.late++
-    else this.addTo(second, entry)
-    const began = this.seconds.at(startMillis)
-    if (began !== undefined) began.arrived++
+    const last = this.seconds.leave(endMillis)
+    if (last === undefined) this.late++
+    else this.addTo(last, this.seconds.arrive(startMillis), entry)
   }
 
   /** One wrong clock must not stretch the log over a century: a jump counts when the next line agrees. */
@@ -102,13 +104,17 @@ export class Meter {
     return attempt > 1
   }
 
-  private addTo(second: Second, { durationMillis, status }: Entry): void {
-    if (isAbandoned(status)) second.abandoned++
-    else if (isRefusal(status)) second.refused++
+  private addTo(last: Second, first: Second, { durationMillis, status }: Entry): void {
+    if (isAbandoned(status)) last.abandoned++
+    else if (isRefusal(status)) last.refused++
     else {
-      second.served++
+      last.served++
       if (durationMillis === undefined) this.untimed++
-      else second.latency.add(unrounded(durationMillis, this.requests))
+      else {
+        const millis = unrounded(durationMillis, this.requests)
+        first.began.add(millis)
+        last.ended.add(millis)
+      }
     }
   }
 

@@ -7,6 +7,10 @@ const open = 64
 export class Second {
   /** Since 1970. */
   at = -1
+  /** Requests in flight when it begins. */
+  present = 0
+  /** Requests in flight, on average: those present, those that begin and end weighted by how much of it is left then. */
+  inFlight = 0
   /** Requests that began. */
   arrived = 0
   /** Requests that were answered after the work on them, successfully or not. */
@@ -15,28 +19,58 @@ export class Second {
   refused = 0
   /** Requests whose client has left, and those that a gateway gave up. */
   abandoned = 0
-  /** How long the served requests took. */
-  readonly latency = new Histogram()
+  /** How long served requests took that ended in it. */
+  readonly ended = new Histogram()
+  /** How long served requests took that began in it: nothing of that depends on them being in flight. */
+  readonly began = new Histogram()
 
   begin(at: number): void {
     this.at = at
-    this.arrived =
+    this.present =
+      this.inFlight =
+      this.arrived =
       this.served =
       this.refused =
       this.abandoned =
         0
-    this.latency.reset()
+    this.ended.reset()
+    this.began.reset()
+  }
+
+  /** Requests that ended, in any way. */
+  get left(): number {
+    return this.served + this.refused + this.abandoned
   }
 }
+
+/** How much of its second is left at a time, from 0 to 1. */
+const leftAt = (millis: number): number => 1 - (millis / 1000 - Math.floor(millis / 1000))
 
 /** The latest seconds of a log as it is read. Older ones are closed: reported once, in order, and forgotten. */
 export class Seconds {
   private readonly ring = Array.from({ length: open }, () => new Second())
   private readonly onClosed: (second: Second) => void
   private newest = -1
+  private present = 0
 
   constructor(onClosed: (second: Second) => void) {
     this.onClosed = onClosed
+  }
+
+  /** A request begins, in the oldest open second if its own is closed. */
+  arrive(millis: number): Second {
+    const own = this.at(millis)
+    const second = own ?? this.at((this.newest - open + 1) * 1000)!
+    second.arrived++
+    second.inFlight += own === undefined ? 1 : leftAt(millis)
+    return second
+  }
+
+  /** A request ends; `undefined` when its second is closed. */
+  leave(millis: number): Second | undefined {
+    const second = this.at(millis)
+    if (second !== undefined) second.inFlight -= leftAt(millis)
+    return second
   }
 
   /** The second of a time in milliseconds; `undefined` when it is closed. */
@@ -60,7 +94,12 @@ export class Seconds {
   }
 
   private close(second: Second): void {
-    if (second.at >= 0 && second.arrived + second.served + second.refused + second.abandoned > 0) this.onClosed(second)
+    if (second.at >= 0 && second.arrived + second.left > 0) {
+      second.present = this.present
+      second.inFlight += this.present
+      this.present = Math.max(0, this.present + second.arrived - second.left)
+      this.onClosed(second)
+    }
     second.at = -1
   }
 
@@ -68,5 +107,6 @@ export class Seconds {
   end(): void {
     for (const second of [...this.ring].sort((a, b) => a.at - b.at)) this.close(second)
     this.newest = -1
+    this.present = 0
   }
 }

@@ -19,7 +19,7 @@ describe("fit", () => {
       const line of [
         /^nginx: 8,\d{3} lines, 0 malformed$/m,
         /^rate +6\d\/s +6\d\/s to 6\d\/s +8,\d{3} requests in 2 min, up to 2\d\d\/s$/m,
-        /^p50 at low load +\d\d(\.\d)? ms +\d\d(\.\d)? ms to \d\d(\.\d)? ms +\d,\d{3} requests, at \d\d\/s$/m,
+        /^p50 at low load +\d\d(\.\d)? ms +\d\d(\.\d)? ms to \d\d(\.\d)? ms +\d{3} requests, at \d\d\/s$/m,
         /^500 +(1\.\d|2(\.\d)?) % /m,
         /^retried +0 % .* from attempt numbers$/m,
         /^capacity +100\/s .* in which all requests waited$/m,
