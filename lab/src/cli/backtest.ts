@@ -20,6 +20,7 @@ import { Refusal, refusal } from "./refusal.ts"
 import { scenarioFrom } from "./scenarios.ts"
 import { seeded } from "./simulate.ts"
 import { plain } from "./text.ts"
+import { tellWarningsOf } from "./warnings.ts"
 
 const usualRuns = 20
 
@@ -104,6 +105,7 @@ export const backtest = Command.make(
     yield* checked(asked.measured.length, asked.policy.length, asked.svg)
     yield* writableIfAsked(asked.svg)
     yield* writableIfAsked(asked.report)
+    yield* tellWarningsOf(written)
     const line = yield* progressLine
     yield* line.show(`running ${plain(written.name)}`)
     const runs = Option.getOrElse(asked.runs, () => usualRuns)

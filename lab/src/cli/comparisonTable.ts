@@ -1,4 +1,5 @@
 import { difference, recoversBelow, summarize } from "../Simulator.ts"
+import { isBounded } from "../simulator/bounds.ts"
 import { fleetsOf } from "../simulator/facts.ts"
 import { counted, percent } from "./charts/format.ts"
 import type { Run, Runs } from "./charts/run.ts"
@@ -18,7 +19,7 @@ const rowsOf = ({ label, result }: Run): ReadonlyArray<readonly [string, ...Arra
       duration(latency.p50Millis),
       duration(latency.p99Millis),
       peakOf(result, result.services),
-      recovered(result)
+      ...isBounded(result.scenario) ? [recovered(result)] : []
     ]
   })
 }
@@ -42,28 +43,53 @@ const changesOf = ([first, ...others]: Runs): ReadonlyArray<string> => {
   ]
 }
 
+interface Column {
+  readonly head: string
+  /** Explains it. */
+  readonly what: string
+  readonly of: (run: Run) => string
+}
+
+/** What there is to say of a recovery: nothing where nothing bounds the services. */
+const recoveryColumns = (runs: Runs): ReadonlyArray<Column> => {
+  const hasTheory = runs.some(({ result }) => recoversBelow(result.scenario) !== undefined)
+  return [
+    ...isBounded(runs[0].result.scenario)
+      ? [{
+        head: "recovers",
+        what: "runs that get back to 90 % of the success rate before the outage, and how long after it",
+        of: ({ results }: Run) => recovers(summarize(results).recovery)
+      }]
+      : [],
+    ...hasTheory
+      ? [{
+        head: "below",
+        what: "in theory, it recovers from any outage below this many calls per second",
+        of: ({ result }: Run) => belowOf(recoversBelow(result.scenario))
+      }]
+      : []
+  ]
+}
+
 /** The summaries of each policy's runs, side by side; and how each differs from the first, seed by seed. */
 const rangesTable = (runs: Runs): string => {
   const [first] = runs
-  const { scenario } = first.result
-  const bounds = runs.map(({ result }) => recoversBelow(result.scenario))
-  const isBounded = bounds.some((bound) => bound !== undefined)
+  const columns = recoveryColumns(runs)
   return [
-    `${plain(scenario.name)}; first as written, then with other policies`,
+    `${plain(first.result.scenario.name)}; first as written, then with other policies`,
     seedsLine(first.results),
     "",
     ...table(
-      ["policy", "succeed", "sends/call", "p99", "peak load", "recovers", ...isBounded ? ["below"] : []],
-      runs.map(({ label, results }, index) => {
-        const { p99Millis, peakPerSecond, recovery, sendsPerCall, succeeded } = summarize(results)
+      ["policy", "succeed", "sends/call", "p99", "peak load", ...columns.map(({ head }) => head)],
+      runs.map((run) => {
+        const { p99Millis, peakPerSecond, sendsPerCall, succeeded } = summarize(run.results)
         return [
-          plain(label),
+          plain(run.label),
           spread(succeeded, percent),
           spread(sendsPerCall, (value) => value.toFixed(2)),
           spread(p99Millis, duration),
           spread(peakPerSecond, perSecond),
-          recovers(recovery),
-          ...isBounded ? [belowOf(bounds[index])] : []
+          ...columns.map(({ of }) => of(run))
         ]
       })
     ),
@@ -71,8 +97,7 @@ const rangesTable = (runs: Runs): string => {
     ...changesOf(runs),
     "succeed: calls that succeed; p99: latency of those of the busiest clients, retries included",
     "peak load: most requests per second at the busiest service",
-    "recovers: runs that get back to 90 % of the success rate before the outage, and how long after it",
-    ...isBounded ? ["below: in theory, it recovers from any outage below this many calls per second"] : []
+    ...columns.map(({ head, what }) => `${head}: ${what}`)
   ].join("\n")
 }
 
@@ -88,7 +113,16 @@ export const comparisonTable = (runs: Runs): string => {
     `${plain(result.scenario.name)}, seed ${result.scenario.seed}; first as written, then with other policies`,
     "",
     ...table(
-      ["policy", "calls", "succeed", "sends/call", "p50", "p99", "peak load", "recovered"],
+      [
+        "policy",
+        "calls",
+        "succeed",
+        "sends/call",
+        "p50",
+        "p99",
+        "peak load",
+        ...isBounded(result.scenario) ? ["recovered"] : []
+      ],
       runs.flatMap(rowsOf)
     ),
     "",

@@ -84,25 +84,6 @@ export const fitTable = (fitted: Fitted): ReadonlyArray<string> => {
     .map((line, index) => `${line}  ${basis[index]!}`)
 }
 
-/** Where scenario and log differ: what was assumed, and what was left out. */
-const scenarioRemarks = (
-  { capacity: found, endsBehind, latency, retried }: Fitted,
-  { capacity, fromMillis, scenario, timeout }: ReturnType<typeof scenarioOf>
-): ReadonlyArray<string | false> => [
-  `the scenario replays ${scenario.duration} from ${DateTime.formatIso(DateTime.makeUnsafe(fromMillis))}, the busiest`,
-  `assumed, since no log records it: policy none, timeout ${timeout}, 4 processes`,
-  capacity === undefined && "without a capacity nothing overloads the service: measure it and pass --capacity",
-  found.kind === "found" && found.abandoned > 0.01 &&
-  `${percent(found.abandoned)} disconnected while all requests waited: the capacity is a lower bound`,
-  endsBehind && "the log ends in an overload: one that goes on until it is over shows how a service recovers",
-  latency === undefined && "without durations the scenario answers immediately: log $request_time",
-  latency !== undefined && capacity !== undefined &&
-  "its latency is what requests took at low load, minus their turn and the wait for it",
-  retried === undefined
-    ? "if clients retry, its rate includes their retries"
-    : retried.value > 0 && "retries are left out of its rate: its policy makes them"
-]
-
 /** What the table does not show. */
 export const remarksOf = (
   fitted: Fitted,
@@ -110,8 +91,12 @@ export const remarksOf = (
   { firstBroken }: Log
 ): ReadonlyArray<string> => {
   const { late, strays } = fitted
+  const { fromMillis, scenario } = made
   return [
-    ...scenarioRemarks(fitted, made),
+    `the scenario replays ${scenario.duration} from ${
+      DateTime.formatIso(DateTime.makeUnsafe(fromMillis))
+    }, the busiest`,
+    ...scenario.notes,
     late > 0 && `${counted(late)} requests came more than a minute late: counted, but not for latency and capacity`,
     strays > 0 && `${counted(strays)} requests with a time far from all others were left out`,
     firstBroken !== undefined && `the first malformed line: ${quoted(firstBroken)}`

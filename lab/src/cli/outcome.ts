@@ -1,4 +1,5 @@
 import type { ClientResult, Recoveries, ServiceResult, SimulationResult, Spread } from "../Simulator.ts"
+import { isBounded } from "../simulator/bounds.ts"
 import { factsOf, shareOf } from "../simulator/facts.ts"
 import { counted, percent, runLength } from "./charts/format.ts"
 import { duration } from "./text.ts"
@@ -63,14 +64,21 @@ export const seedsLine = (results: ReadonlyArray<SimulationResult>): string => {
 
 /** Explains the columns of the tables. The peak load is that of each service, or of the busiest. */
 export const legend = (
-  { bucketMillis, scenario: { fleets, services } }: SimulationResult,
+  { bucketMillis, scenario }: SimulationResult,
   peak: "each" | "busiest"
-): ReadonlyArray<string> => [
-  "succeed: calls that succeed; p50 to max: their latency, retries included",
-  `peak load: most requests per second${
-    peak === "busiest" && services.length > 1 ? " to the busiest service" : ""
-  }, in steps of ${duration(bucketMillis)}`,
-  `recovered: from then on 90 % of calls${fleets.length > 1 ? " in total" : ""} succeed, counted from the ${
-    services.some(({ outages }) => outages.length > 0) ? "end of the last outage" : "start"
-  }`
-]
+): ReadonlyArray<string> => {
+  const { fleets, services } = scenario
+  return [
+    "succeed: calls that succeed; p50 to max: their latency, retries included",
+    `peak load: most requests per second${
+      peak === "busiest" && services.length > 1 ? " to the busiest service" : ""
+    }, in steps of ${duration(bucketMillis)}`,
+    ...isBounded(scenario)
+      ? [
+        `recovered: from then on 90 % of calls${fleets.length > 1 ? " in total" : ""} succeed, counted from the ${
+          services.some(({ outages }) => outages.length > 0) ? "end of the last outage" : "start"
+        }`
+      ]
+      : []
+  ]
+}

@@ -1,4 +1,5 @@
 import { type ClientResult, type ServiceResult, type SimulationResult, summarize, type Tally } from "../Simulator.ts"
+import { isBounded } from "../simulator/bounds.ts"
 import { openOf } from "../simulator/facts.ts"
 import { spreadOf } from "../simulator/spread.ts"
 import { counted, percent } from "./charts/format.ts"
@@ -61,13 +62,15 @@ const rangesOf = ({ result: { scenario }, results }: Run): string => {
       ["p50", spread(p50Millis, duration)],
       ["p99", spread(p99Millis, duration)],
       ["peak load", spread(peakPerSecond, (value) => `${counted(Math.round(value))}/s`)],
-      ["recovers in", recovers(recovery)]
+      ...isBounded(scenario) ? [["recovers in", recovers(recovery)] as const] : []
     ]),
     "",
     ...table(["services", "requests", "answered", "wasted"], services),
     "",
     "p50, p99: of calls that succeed, retries included, of the busiest clients; wasted: work whose client had given up",
-    "recovers: gets back to 90 % of the success rate before the outage, and how long after it",
+    ...isBounded(scenario)
+      ? ["recovers: gets back to 90 % of the success rate before the outage, and how long after it"]
+      : [],
     "--runs 1 shows one run in full"
   ].join("\n")
 }
@@ -99,7 +102,7 @@ const oneOf = ({ label, result }: Run): string => {
     ),
     "",
     ...clients.flatMap(endings),
-    `recovered: ${recovered(result)}`,
+    ...isBounded(scenario) ? [`recovered: ${recovered(result)}`] : [],
     seedsLine([result]),
     "",
     ...legend(result, "each"),

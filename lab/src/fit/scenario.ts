@@ -1,6 +1,7 @@
 import type { ScenarioInput } from "../Simulator.ts"
 import { isCsv } from "./arrivals.ts"
 import type { Fitted } from "./fitted.ts"
+import { notesOf } from "./notes.ts"
 import type { Bucket } from "./series.ts"
 
 /** What a scenario needs and no log records. */
@@ -150,11 +151,13 @@ export const scenarioOf = (fitted: Fitted, options: ScenarioOptions) => {
   const timeout = timeoutOf(fitted)
   const durationMillis = stretch.buckets.length * stretch.widthMillis
   const bucketMillis = 1000 * Math.ceil(durationMillis / 1000 / mostBuckets)
-  const scenario: ScenarioInput = {
+  const notes = notesOf(fitted, { capacity, timeout })
+  const scenario: ScenarioInput & { readonly notes: ReadonlyArray<string> } = {
     ...schema === undefined ? {} : { $schema: schema },
     name,
     description:
       `Fitted to ${fitted.requests} requests of an access log. Not in the log, and to be set: policy, timeout.`,
+    notes,
     duration: seconds(durationMillis),
     ...bucketMillis === 1000 ? {} : { bucket: seconds(bucketMillis) },
     fleets: [
@@ -171,9 +174,7 @@ export const scenarioOf = (fitted: Fitted, options: ScenarioOptions) => {
   }
   return {
     scenario,
-    timeout,
     fromMillis: stretch.buckets[0]?.fromMillis ?? 0,
-    capacity,
     calls: stretch.buckets.map(({ calls }) => calls),
     bucket: seconds(stretch.widthMillis)
   }

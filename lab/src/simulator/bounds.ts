@@ -1,5 +1,5 @@
 import { overTime } from "./overTime.ts"
-import type { ServiceSettings } from "./scenario.ts"
+import type { Scenario, ServiceSettings } from "./scenario.ts"
 import { millis } from "./units.ts"
 
 /** Something at each time, for times that only grow; `undefined` where there is no such thing. */
@@ -27,3 +27,9 @@ export const limitOf = ({ limit }: ServiceSettings): AtTime | undefined => {
     return rule === undefined || millis(rule.per) === 0 ? undefined : rule.requests * 1000 / millis(rule.per)
   }
 }
+
+/** Whether anything bounds what a service can handle: without that nothing overloads it, and nothing has to recover. */
+export const isBounded = ({ services }: Scenario): boolean =>
+  services.some(({ capacity, connections, limit, slowdown, workers }) =>
+    (capacity ?? connections ?? limit ?? workers) !== undefined || millis(slowdown) > 0
+  )

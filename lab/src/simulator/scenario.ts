@@ -48,6 +48,10 @@ export const Scenario = Schema.Struct({
   $schema: maybe(Schema.String, "The JSON Schema, for editors only."),
   name: required(Name, "The scenario's name."),
   description: unlessSaid(Schema.String, "", "What it shows."),
+  notes: maybe(
+    Schema.Array(Schema.String).check(upTo(100)),
+    "What its figures rest on, and what they cannot show: each command that reads it repeats them as warnings."
+  ),
   seed: unlessSaid(
     Schema.Finite.check(Schema.isInt(), Schema.isBetween({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
     1,

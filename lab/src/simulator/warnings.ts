@@ -58,10 +58,11 @@ const ofRuns = (results: ReadonlyArray<SimulationResult>): ReadonlyArray<Problem
     : [{ path: "", problem: `recovers in ${runs} of ${of} runs: it is on the edge, where a small change decides` }]
 }
 
-/** Settings that are allowed but probably a mistake, and results that are not reliable. */
+/** The scenario's own notes, settings that are allowed but probably a mistake, and results that are not reliable. */
 export const warningsOf = (scenario: Scenario, results: ReadonlyArray<SimulationResult>): ReadonlyArray<Problem> => {
-  const { fleets, services } = scenario
+  const { fleets, notes = [], services } = scenario
   return [
+    ...notes.map((problem, index) => ({ path: renderPath(["notes", index]), problem })),
     ...fleets.flatMap((fleet, index) => ofEdge(services, fleet, ["fleets", index])),
     ...services.flatMap(({ calls }, service) =>
       calls.flatMap((edge, index) => ofEdge(services, edge, ["services", service, "calls", index]))

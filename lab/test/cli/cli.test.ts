@@ -18,7 +18,12 @@ const small = {
   duration: "10 seconds",
   drain: "5 seconds",
   fleets: [{ name: "app", to: "db", rate: 20, timeout: "1 second", policy: "naive" }],
-  services: [{ name: "db", latency: "10 millis", outages: [{ kind: "fail", from: "2 seconds", to: "4 seconds" }] }]
+  services: [{
+    name: "db",
+    connections: 100,
+    latency: "10 millis",
+    outages: [{ kind: "fail", from: "2 seconds", to: "4 seconds" }]
+  }]
 }
 const smallFile = inHere("small.json")
 writeFileSync(smallFile, JSON.stringify(small))
@@ -189,7 +194,10 @@ describe("simulate", () => {
       policy: retrying({ attempts: Infinity, source: { exponential: { base: 100 } } })
     }
     const outage = { kind: "fail", from: "5 seconds", to: "1 minute" }
-    writeFileSync(path, JSON.stringify({ ...small, fleets: [endless], services: [{ name: "db", outages: [outage] }] }))
+    writeFileSync(
+      path,
+      JSON.stringify({ ...small, fleets: [endless], services: [{ name: "db", connections: 100, outages: [outage] }] })
+    )
     const { clients: [client] } = JSON.parse(await good(["simulate", "--runs", "1", path, "--json"]))
     const { calls, failed, succeeded } = client.totals
     assert.deepStrictEqual([failed, calls > succeeded], [0, true])
@@ -357,6 +365,24 @@ describe("compare", () => {
     assert.match(found[2]!, /^ +\d/)
     assert.strictEqual(found[3], `${label} (2)`)
     assert.isAtMost(Math.max(...found.map((row) => row.length)), 100)
+  })
+
+  it("repeats the notes of a scenario, and speaks of no recovery where nothing bounds a service", async () => {
+    const path = inHere("unbounded.json")
+    const { connections: _, ...unbounded } = small.services[0]!
+    writeFileSync(path, JSON.stringify({ ...small, notes: ["its capacity\u001b is unknown"], services: [unbounded] }))
+    for (const runs of ["1", "5"]) {
+      const compared = await run(["compare", path, "--policy", "none", "--runs", runs])
+      assert.strictEqual(compared.err, "effect-retry: warning: notes[0]: its capacity\\x1b is unknown\n")
+      assert.notMatch(compared.out, /recover/)
+      const simulated = await run(["simulate", path, "--runs", runs])
+      assert.strictEqual(simulated.err, compared.err)
+      assert.notMatch(simulated.out, /recover/)
+    }
+    const page = inHere("unbounded.html")
+    await good(["compare", path, "--policy", "none", "--runs", "5", "--report", page])
+    assert.include(text(page), "cannot overload its service, which has no capacity")
+    assert.notMatch(text(page).replace(/<style>[^]*?<\/style>|<script[^]*?<\/script>/g, ""), /recover/)
   })
 
   it("has a row for each fleet", async () => {

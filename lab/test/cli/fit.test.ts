@@ -3,7 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { gzipSync } from "node:zlib"
 import { written } from "../fit/generated.ts"
-import { folder, good, refused } from "./commandLine.ts"
+import { folder, good, refused, run } from "./commandLine.ts"
 
 const here = folder()
 const inHere = (name: string): string => join(here, name)
@@ -46,11 +46,37 @@ describe("fit", () => {
     const scenario = JSON.parse(readFileSync(path, "utf8"))
     assert.strictEqual(scenario.name, "access.log")
     assert.closeTo(scenario.services[0].capacity, 100, 3)
-    assert.match(await good(["simulate", path, "--runs", "2"]), /^succeed /m)
+    const { err, out } = await run(["simulate", path, "--runs", "2"])
+    assert.match(out, /^succeed /m)
+    assert.include(
+      err,
+      "warning: notes[0]: assumed, since no log records it: policy none, timeout 1 second, 4 processes"
+    )
     assert.include(await refused(["fit", inHere("access.log"), "--out", path]), "--force overwrites it")
     await good(["fit", inHere("access.log"), "--out", path, "--force", "--capacity", "250", "--take", "10 seconds"])
     const busy = JSON.parse(readFileSync(path, "utf8"))
     assert.deepStrictEqual([busy.duration, busy.services[0].capacity], ["10 seconds", 250])
+  })
+
+  it("without a capacity says that nothing shows what retries cost, in each command that reads the scenario", async () => {
+    const quiet = log.split("\n").slice(0, 2000).join("\n")
+    writeFileSync(inHere("quiet.log"), quiet)
+    const path = inHere("quiet.json")
+    const note = "without a capacity nothing overloads the service, and retries cost nothing: measure it"
+    assert.include(await good(["fit", inHere("quiet.log"), "--out", path]), note)
+    const compared = await run(["compare", path, "--policy", "jitter", "--runs", "2"])
+    assert.include(compared.err, note)
+    assert.notMatch(compared.out, /recover/)
+    writeFileSync(inHere("quiet.measured.csv"), "calls,attempts,succeeded,failed\n40,40,40,0\n")
+    for (
+      const args of [
+        ["backtest", path, "--measured", inHere("quiet.measured.csv"), "--runs", "1"],
+        ["check", path, "--expect", "succeed >= 1 %", "--runs", "1"],
+        ["sweep", path, "fleets.0.rate", "--from", "10", "--to", "20", "--expect", "succeed >= 1 %", "--runs", "1"]
+      ]
+    ) {
+      assert.include((await run(args)).err, note, args[0])
+    }
   })
 
   it("counts broken lines, and quotes the first", async () => {

@@ -38,6 +38,8 @@ const scenarioOf = ({ fleet, outageEnd, policy = "none", scenario, seed = 1, ser
     fleets: [{ name: "f", to: "s", rate: 100, policy, ...fleet }],
     services: [{
       name: "s",
+      // Without any bound nothing speaks of a recovery.
+      ...service !== undefined && "capacity" in service ? {} : { connections: 1000 },
       ...outageEnd === undefined ? {} : { outages: [{ kind: "fail", from: 0, to: outageEnd }] },
       ...service
     }]

@@ -32,7 +32,7 @@ const cases: ReadonlyArray<readonly [why: string, input: unknown, lines: Readonl
   ]],
   ["a key", scenario({ polcy: "naive" }), ["fleets[0].polcy: is not a key here: did you mean policy?"]],
   ["a key that is like none", { ...scenario({}), qqqqqqqq: 1 }, [
-    "qqqqqqqq: is not a key here: use one of $schema, name, description, seed, duration, drain, bucket, fleets, services"
+    "qqqqqqqq: is not a key here: use one of $schema, name, description, notes, seed, duration, drain, bucket, fleets, services"
   ]],
   ["a step where a policy is", scenario({ policy: { maxAttempt: 3 } }), [
     "fleets[0].policy.maxAttempt: is not a key here: did you mean maxAttempts, in steps?",

@@ -14,6 +14,7 @@ const badges: { readonly [Of in Fate]: readonly [look: string, sign: string, wor
   unrecovered: ["bad", "\u2717", () => "not within the run"],
   ill: ["bad", "\u2717", () => "healthy at no time"],
   "not yet": ["doubtful", "~", () => "not yet"],
+  unbounded: ["doubtful", "~", () => "nothing to recover from"],
   unknown: ["doubtful", "~", () => "no call ended"]
 }
 
@@ -58,7 +59,7 @@ const afterwards = ({ afterwards }: Ranked): Html => {
   }`
 }
 
-const columnsFor = (ranks: ReadonlyArray<Ranked>): ReadonlyArray<Column> => [
+const recoveryColumns = (ranks: ReadonlyArray<Ranked>): ReadonlyArray<Column> => [
   {
     head: "recovers",
     what: "Recovers: gets back to 90 % of the success rate before the outage.",
@@ -66,7 +67,11 @@ const columnsFor = (ranks: ReadonlyArray<Ranked>): ReadonlyArray<Column> => [
   },
   ...ranks.some(({ found }) => (found.recovery.afterMillis?.high ?? 0) > 0)
     ? [{ head: `time ${since(ranks[0]!)}`, of: ({ found }: Ranked) => figure(found.recovery.afterMillis, seconds) }]
-    : [],
+    : []
+]
+
+const columnsFor = (ranks: ReadonlyArray<Ranked>): ReadonlyArray<Column> => [
+  ...ranks.some(({ fate }) => fate !== "unbounded") ? recoveryColumns(ranks) : [],
   { head: "calls that succeed", of: ({ found }) => html`${bar(found.succeeded)}${figure(found.succeeded, share)}` },
   { head: "requests per call", of: ({ found }) => figure(found.sendsPerCall, (value) => value.toFixed(2)) },
   {
@@ -104,7 +109,9 @@ export const rankTable = (ranks: ReadonlyArray<Ranked>): Html => {
   return html`<div class="scroll" role="region" tabindex="0" aria-label="Policies by rank"><table class="rank" role="table"><caption>${
     ranks.length === 1
       ? "What happens to the calls."
-      : "Best first: by runs that recover, then calls that succeed, then requests per call."
+      : `Best first: by ${
+        ranks[0]!.fate === "unbounded" ? "" : "runs that recover, then "
+      }calls that succeed, then requests per call.`
   }</caption>
 <thead role="rowgroup"><tr role="row"><th role="columnheader" scope="col">policy</th>${
     columns.map(({ head }) => html`<th role="columnheader" scope="col">${head}</th>`)

@@ -6,6 +6,7 @@ import {
   summarize,
   type Summary
 } from "../../Simulator.ts"
+import { isBounded } from "../../simulator/bounds.ts"
 import { factsOf } from "../../simulator/facts.ts"
 import { resolve } from "../../simulator/policy.ts"
 import { spreadOf } from "../../simulator/spread.ts"
@@ -13,8 +14,11 @@ import { millis } from "../../simulator/units.ts"
 import { leastBound } from "./bounds.ts"
 import type { Run, Runs } from "./run.ts"
 
-/** What becomes of the calls with a policy: they recover in all runs, in some, in none; or are healthy throughout, or at no time. */
-export type Fate = "undisturbed" | "always" | "sometimes" | "unrecovered" | "ill" | "not yet" | "unknown"
+/**
+ * What becomes of the calls with a policy: they recover in all runs, in some, in none; or are healthy throughout, or at no
+ * time. Where nothing bounds a service there is nothing to recover from.
+ */
+export type Fate = "undisturbed" | "always" | "sometimes" | "unrecovered" | "ill" | "not yet" | "unbounded" | "unknown"
 
 /** A policy, and what counts when it is compared. */
 export interface Ranked {
@@ -35,6 +39,7 @@ export interface Ranked {
 const fateOf = (results: ReadonlyArray<SimulationResult>, { recovery: { of, runs } }: Summary): Fate => {
   const kinds = results.map((result) => factsOf(result).recovery.kind)
   if (kinds.every((kind) => kind === "unknown")) return "unknown"
+  if (!isBounded(results[0]!.scenario)) return "unbounded"
   if (kinds.every((kind) => kind === "always well")) return "undisturbed"
   if (kinds.every((kind) => kind === "never well")) return results.some(({ partial }) => partial) ? "not yet" : "ill"
   if (runs === of) return "always"
@@ -71,7 +76,8 @@ const afterwardsOf = (results: Run["results"]): Ranked["afterwards"] => {
 
 const meanOf = (spread: Spread | undefined): number => spread?.mean ?? 0
 
-const shareRecovered = ({ found: { recovery: { of, runs } } }: Ranked): number => runs / of
+const shareRecovered = ({ fate, found: { recovery: { of, runs } } }: Ranked): number =>
+  fate === "unbounded" ? 1 : runs / of
 
 /** The policies, of which the first is that of the scenario as written, by rank: first by runs that recover, then by calls that succeed, then by the fewest sends. */
 export const ranked = (runs: Runs): readonly [Ranked, ...Array<Ranked>] => {

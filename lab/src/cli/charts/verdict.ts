@@ -50,6 +50,8 @@ const recovery = (one: Ranked): string => {
       return `has fewer than 90 % of calls succeed all the time ${withinRun(one)}`
     case "not yet":
       return "has not recovered yet"
+    case "unbounded":
+      return "cannot overload its service, which has no capacity"
     case "unknown":
       return "has no finished calls"
   }
