@@ -45,7 +45,7 @@ const cases: ReadonlyArray<readonly [string, Format, ReadonlyArray<string>, Retu
     [
       "::1 - - [10/Oct/2000:13:55:36 +0000] \"POST / HTTP/1.1\" 502 0 \"-\" \"a \\\"b\\\" 1.234\" \"10.0.0.1\" uct=0.001 rt=1.5 attempt=2 rid=0123456789ab"
     ],
-    entry(at("2000-10-10T13:55:36Z"), 1500, 502, { attempt: 2, call: "0123456789ab \"POST / HTTP/1.1\"" })
+    entry(at("2000-10-10T13:55:36Z"), 1500, 502, { attempt: 2, call: "0123456789ab POST / HTTP/1.1" })
   ],
   [
     "nginx, an agent that ends in a backslash, escaped",
