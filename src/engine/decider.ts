@@ -71,8 +71,7 @@ export class Decider implements Failing, Offer {
   get maxAttempts(): number {
     const { accepted, attempt, parts, run } = this
     if (isNestedIn(parts, run)) return 1
-    const inside = accepted ?? parts.source.limited ?? free
-    return Math.min(parts.maxAttempts + run.attempt - attempt, inside.maxAttempts)
+    return Math.min(parts.maxAttempts + run.attempt - attempt, (accepted ?? parts.source.limited ?? free).maxAttempts)
   }
 
   get error(): unknown {
@@ -120,9 +119,7 @@ export class Decider implements Failing, Offer {
   }
 
   private isMet(): boolean {
-    const { accepted, deadlineAtMillis, delayMillis, run } = this
-    return accepted === undefined || accepted.untilMillis >= deadlineAtMillis ||
-      run.world.nowMillis + delayMillis < accepted.untilMillis || this.refuses("deadline")
+    return this.accepted === undefined || this.isInTime(this.delayMillis, this.untilMillis)
   }
 
   /** Its retry is made. */
@@ -203,10 +200,8 @@ export class Decider implements Failing, Offer {
     return this.isInTime(delay)
   }
 
-  private isInTime(delayMillis: number): boolean {
-    const { deadlineAtMillis, run: { world } } = this
-    return deadlineAtMillis === Infinity || world.nowMillis + delayMillis < deadlineAtMillis ||
-      this.refuses("deadline")
+  private isInTime(delayMillis: number, untilMillis = this.deadlineAtMillis): boolean {
+    return untilMillis === Infinity || this.run.world.nowMillis + delayMillis < untilMillis || this.refuses("deadline")
   }
 }
 

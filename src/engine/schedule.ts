@@ -138,7 +138,7 @@ class Steps {
     this.around = Context.get(fiber.context, CurrentOffers)
     const own = this.own ??= new Decider(
       this.parts,
-      this.runIn(fiber, typeof error === "number"),
+      this.runIn(error, fiber),
       undefined,
       this.around?.within?.deadlineAtMillis
     )
@@ -160,17 +160,17 @@ class Steps {
    * The run, as far as it can be seen when the schedule is first stepped. What steps it by hand through the numbers of
    * attempts repeats a value, too.
    */
-  private runIn(fiber: AnyFiber, isNumber: boolean): Run {
+  private runIn(error: unknown, fiber: AnyFiber): Run {
     const { around, run } = this
     if (run instanceof Driver) return run
     const depth = around?.depthIn(fiber) ?? 0
     const by = drivenBy(fiber, depth)
     if (by === undefined && run !== undefined) return run
-    if (by === "repetition" || (by === undefined && isNumber)) return new Repetition(worldOf(fiber.context))
+    if (by === "repetition" || (by === undefined && typeof error === "number")) return new Repetition(worldOf(fiber.context))
     const found = lookUp(fiber, depth)
     if (found instanceof Driver) return found
     const late = this.late = new Driver(worldOf(fiber.context))
-    late.isSent = true
+    late.record(error)
     return late
   }
 
@@ -230,9 +230,9 @@ class Fallback {
 
   /** The same run fails: the retry before it was sent, and failed. */
   proves(run: Run): void {
+    if (this.run === run) run.sent()
     this.run = run
     this.isOpen = true
-    run.sent()
   }
 
   charged(run: Run, own: Decider): Effect.Effect<unknown, unknown, unknown> | undefined {
