@@ -119,10 +119,10 @@ export class Permit implements Send {
   shrink(cost: number): void {
     const { reservation, world: { clock, store } } = this
     if (reservation === undefined || reservation.cost <= cost || reservation.resize?.(cost) === true) return
-    let other = store!.reserve(cost, clock)
+    let other = cost > 0 && store!.reserve(cost, clock)
     if (typeof other === "function") return
     reservation.giveBack()
-    other ??= store!.reserve(cost, clock)
+    other ||= store!.reserve(cost, clock)
     this.reservation = typeof other === "object" ? other : undefined
   }
 

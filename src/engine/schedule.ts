@@ -189,7 +189,7 @@ class Steps {
       return after(this.fallback?.charged(run, own), step)
     }
     const done = Cause.done<RetryDecision>(offers.refuse(own.reason, own.holdMillis))
-    const ended = after(this.fallback && run.stopped(run.stops(own.reason, own.holdMillis)), done)
+    const ended = after(this.fallback && run.stopped(own.stops()), done)
     // Inside a policy, that holds the caller.
     return own.holdMillis === 0 || run === this.around?.run
       ? ended

@@ -7,6 +7,7 @@ import {
   type RetryDecision,
   RetryPolicy,
   RetryQuota,
+  type RetryQuotaStore,
   RetryStrategy,
   SendGate,
   withRetry,
@@ -377,6 +378,11 @@ describe("provided", () => {
   })
 })
 
+const held = (answer: ReturnType<RetryQuotaStore.RetryQuotaStore["reserve"]>): RetryQuotaStore.Reservation => {
+  assert(typeof answer === "object")
+  return { cost: answer.cost, giveBack: () => answer.giveBack(), spend: () => answer.spend() }
+}
+
 describe("what a join takes over from what is around it, and leaves to it", () => {
   const failing = Effect.fail(new Transient())
   const ended = <A, E, R>(self: Effect.Effect<A, E, R>) =>
@@ -434,6 +440,42 @@ describe("what a join takes over from what is around it, and leaves to it", () =
         }).pipe(
           Effect.provide(RetryQuota.layer({ capacity: 10, initial: 0, whenExhausted: "wait", refillPerSecond: 0.01 }))
         ))
+    }
+  }
+
+  const dearer = second.pipe(RetryPolicy.withQuota({ cost: 9 }))
+  const mins: ReadonlyArray<readonly [costs: string, policies: ReadonlyArray<AnyPolicy>, cost: number]> = [
+    ["5, 7", [second, dear], 5],
+    ["7, 5", [dear, second], 5],
+    ["7, 9, 5", [dear, dearer, second], 5],
+    ["0, 5", [free.retries, second], 0],
+    ["5, 0", [second, free.retries], 0]
+  ]
+
+  for (const [costs, policies, cost] of mins) {
+    for (const { form, run } of drivers) {
+      it.effect(`min pays the cheapest of ${costs} also in a remote store that cannot resize: ${form}`, () =>
+        Effect.gen(function*() {
+          const quota = yield* RetryQuota.make({ capacity: 100 })
+          const { store } = quota
+          const reserve: typeof store.reserve = (cost, clock) => (_patience, hold) =>
+            Effect.sync(() => {
+              const { giveBack, spend } = held(store.reserve(cost, clock))
+              hold({ cost, giveBack, spend })
+            })
+          const remote = RetryQuota.fromStore({
+            capacity: 100,
+            successIncrement: 1,
+            firstAttemptCost: 0,
+            whenExhausted: "stop",
+            reserve,
+            deposit: (tokens, clock) => store.deposit(tokens, clock),
+            balance: (clock) => store.balance(clock)
+          })
+          const policy = RetryPolicy.min(policies).pipe(RetryPolicy.maxAttempts(2))
+          yield* ending(Effect.provideService(run(failing, policy), RetryQuota.RetryQuota, remote))
+          assert.strictEqual(yield* quota.balance, 100 - cost)
+        }))
     }
   }
 
