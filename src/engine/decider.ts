@@ -6,7 +6,7 @@ import type { RetryInfo } from "../RetryInfo.ts"
 import type { Ask, Shortage } from "../RetryQuotaStore.ts"
 import { warnTooSmall } from "../state/sharing.ts"
 import { type Delay, delayOf, type Failing, hintTooLong } from "./delay.ts"
-import { type Answer, free, type Parts } from "./parts.ts"
+import type { Answer, Parts } from "./parts.ts"
 import { type Offer, Repetition, type Run } from "./run.ts"
 import { verdictOf } from "./verdict.ts"
 import { type AnyEffect, asking } from "./wait.ts"
@@ -63,15 +63,17 @@ export class Decider implements Failing, Offer {
   }
 
   get untilMillis(): number {
-    const { accepted, deadlineAtMillis, parts: { source: { limited = free } }, startMillis } = this
-    return Math.min(deadlineAtMillis, accepted?.untilMillis ?? startMillis + limited.deadlineMillis)
+    const { accepted, deadlineAtMillis, parts, startMillis } = this
+    const { deadlineMillis } = parts.source.limited ?? parts
+    return Math.min(deadlineAtMillis, accepted?.untilMillis ?? startMillis + deadlineMillis)
   }
 
   /** It may have begun after some attempts. */
   get maxAttempts(): number {
     const { accepted, attempt, parts, run } = this
     if (isNestedIn(parts, run)) return 1
-    return Math.min(parts.maxAttempts + run.attempt - attempt, (accepted ?? parts.source.limited ?? free).maxAttempts)
+    const inside = accepted ?? parts.source.limited
+    return Math.min(parts.maxAttempts + run.attempt - attempt, inside?.maxAttempts ?? Infinity)
   }
 
   get error(): unknown {
