@@ -305,7 +305,8 @@ const then = <E, Err, R>(that: Schedule.Schedule<unknown, E, Err, R>): Policy.St
  *
  * **Gotchas**
  *
- * Choose among policies that exist: one that the function makes has seen no earlier failure.
+ * Choose among policies that exist: one that the function makes has seen no earlier failure. A schedule that is no policy
+ * sees only those that it decides about.
  *
  * **Example** (Patience after a throttle only)
  *

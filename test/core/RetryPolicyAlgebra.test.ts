@@ -135,6 +135,21 @@ describe("choose", () => {
       assert.deepStrictEqual(yield* decisions(policy, [calm, throttled, calm, throttled]), [1, 200, 3, 400])
     }))
 
+  it.effect("counts failures once, for policies of policies too", () =>
+    Effect.gen(function*() {
+      const odd = RetryPolicy.max([
+        Backoff.linear({ base: 10 }).pipe(RetryPolicy.maxAttempts(7)),
+        RetryPolicy.immediate
+      ])
+      const even = RetryPolicy.concat(
+        RetryPolicy.maxAttempts(Backoff.linear({ base: 100 }), 4),
+        Backoff.linear({ base: 1000 })
+      )
+      const policy = RetryPolicy.choose(({ attempt }) => attempt % 2 === 1 ? odd : even)
+      const failures = Array.from({ length: 7 }, () => new Transient())
+      assert.deepStrictEqual(yield* decisions(policy, failures), [10, 200, 30, 1000, 50, 3000, "max-attempts"])
+    }))
+
   it.effect("has the randomness of the caller in its failure, as while has", () =>
     Effect.gen(function*() {
       const drawn: Array<number> = []

@@ -59,6 +59,10 @@ describe("what is decided", () => {
       steady.pipe(RetryPolicy.maxAttempts(3), RetryPolicy.deadline("1 minute")),
       Schedule.recurs(5)
     ]),
+    "a policy after the other": steady.pipe(
+      RetryPolicy.maxAttempts(2),
+      RetryPolicy.concat(RetryPolicy.maxAttempts(steady, 3))
+    ),
     "one after the other": steady.pipe(RetryPolicy.maxAttempts(2), RetryPolicy.concat(Schedule.recurs(2))),
     "a growing delay": Backoff.exponential({ base: "10 millis", cap: "30 millis" }).pipe(
       RetryPolicy.maxAttempts(6),

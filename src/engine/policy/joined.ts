@@ -88,6 +88,14 @@ const votes = (
 const within = (around: Surrounding, parts: Parts): Voter =>
   new Voter(parts, around.run, around.startMillis, around.deadlineAtMillis)
 
+/** It has seen all failures since this many, also those that others were chosen to decide about. */
+const caughtUp = (around: Surrounding, decider: Voter, begun = 0): Voter => {
+  const missed = Math.max(0, around.attempt - 1 - begun - decider.attempt)
+  decider.attempt += missed
+  decider.step += missed
+  return decider
+}
+
 /** Point by point: `max` is all of them, the longest and the dearest; `min` any of them, the shortest and the cheapest. */
 export const joining = (op: "max" | "min", of: ReadonlyArray<Parts>): Source => ({
   begin: (around) => {
@@ -97,8 +105,9 @@ export const joining = (op: "max" | "min", of: ReadonlyArray<Parts>): Source => 
     // First those that pay nothing. The dearest then pays for the others too; the cheapest does without them.
     const rank = (price: number) => isMax && price > 0 ? 1 / price : price
     const isCertain = (votes: Votes) => around.isIdle === true || votes[isMax ? "stopped" : "going"].length > 0
-    return () =>
-      votes(deciders, rank, isCertain, ({ going, stopped }) => {
+    return () => {
+      for (const decider of deciders) caughtUp(around, decider)
+      return votes(deciders, rank, isCertain, ({ going, stopped }) => {
         if (going.length < (isMax ? deciders.length : 1)) {
           const first = deciders.find((decider) => stopped.includes(decider))
           return around.refuses(
@@ -113,6 +122,7 @@ export const joining = (op: "max" | "min", of: ReadonlyArray<Parts>): Source => 
           maxAttempts: least(...going.map((decider) => decider.maxAttempts))
         })
       })
+    }
   },
   limited: of.map(limitsOf).reduce(op === "max" ? meet : join),
   lifted: (free) => joining(op, of.map((parts) => changed(parts, lifting(free))))
@@ -144,11 +154,14 @@ export const following = (first: Parts, second: Parts): Source => ({
   begin: (around) => {
     let decider = within(around, first)
     let isLast = false
+    let begun = 0
     const next = (): Answer =>
-      obeying(around, decider, isLast ? 0 : limitsOf(second).maxAttempts - 1, () => {
+      obeying(around, caughtUp(around, decider, begun), isLast ? 0 : limitsOf(second).maxAttempts - 1, () => {
         // One that only does not wait for tokens has not ended.
         if (isLast || (around.isIdle && decider.reason === "quota-exhausted")) return undefined
         isLast = true
+        // Where earlier failures are only repeated, around it has seen none of them.
+        begun = (around.attempt || Infinity) - 1
         decider = new Voter(second, around.run, undefined, around.deadlineAtMillis)
         return next()
       })
