@@ -15,6 +15,7 @@ import * as PersistedQueue from "effect/persistence/PersistedQueue"
 import * as Resource from "effect/Resource"
 import * as RpcClient from "effect/rpc/RpcClient"
 import * as RpcSerialization from "effect/rpc/RpcSerialization"
+import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Socket from "effect/socket/Socket"
@@ -23,7 +24,8 @@ import * as Activity from "effect/workflow/Activity"
 import type * as DurableQueue from "effect/workflow/DurableQueue"
 import * as Workflow from "effect/workflow/Workflow"
 import * as WorkflowEngine from "effect/workflow/WorkflowEngine"
-import { countingGate, noting } from "../utils/account.ts"
+import { accountOf, type AnyPolicy, type Call, countingGate, type Drive, lineOf, noting } from "../utils/account.ts"
+import type { Transient } from "../utils/call.ts"
 
 type Free = RetryPolicy.RetryPolicy
 type Paid = RetryPolicy.RetryPolicy<unknown, never, RetryQuota.RetryQuota>
@@ -205,6 +207,46 @@ describe("what is retried in the place of", () => {
       yield* Effect.exit(Effect.retry(Effect.suspend(() => Effect.fail(++times)), retryable))
       assert.strictEqual(times, 1)
     }))
+})
+
+describe("a policy in a loop of one's own", () => {
+  const paid = Backoff.fixed({ delay: 100 }).pipe(RetryPolicy.maxAttempts(3), RetryPolicy.quotaGated)
+  type Step = (error: Transient) => Effect.Effect<unknown, unknown, RetryQuota.RetryQuota>
+  const looping = (call: Call, step: Step): Effect.Effect<string, Transient, RetryQuota.RetryQuota> =>
+    Effect.catch(call, (error) =>
+      Effect.matchEffect(step(error), {
+        onFailure: () => Effect.fail(error),
+        onSuccess: () => looping(call, step)
+      }))
+  const sleeping = (policy: AnyPolicy) => (call: Call) =>
+    Effect.flatMap(Schedule.toStepWithSleep(policy), (step) => looping(call, step))
+  const stepping = (policy: AnyPolicy) => (call: Call) =>
+    Effect.flatMap(
+      Schedule.toStep(policy),
+      (step) => looping(call, (error) => Effect.flatMap(step(0, error), ([, delay]) => Effect.sleep(delay)))
+    )
+
+  const rows: ReadonlyArray<readonly [name: string, drive: Drive, account: string]> = [
+    ["toStepWithSleep pays nothing", sleeping(paid), "0 100 200; 100; 0/0; "],
+    ["toStep pays when it decides", stepping(paid), "0 100 200; 90; 0/0; r5 - r5 - max-attempts"],
+    [
+      "toStep of a RetryPolicy.max pays once",
+      stepping(RetryPolicy.max([paid, paid])),
+      "0 100 200; 90; 0/0; r5 - r5 - max-attempts"
+    ],
+    [
+      "toStep of a Schedule.max pays each",
+      stepping(Schedule.max([paid, paid])),
+      "0 100 200; 85; 0/0; r5 r5 - r5 - r5 - max-attempts - max-attempts"
+    ]
+  ]
+
+  for (const [name, drive, account] of rows) {
+    it.effect(name, () =>
+      Effect.gen(function*() {
+        assert.strictEqual(lineOf(yield* accountOf(drive, 9)), account)
+      }))
+  }
 })
 
 /** Where no services are allowed, a policy with a quota does not compile: its quota would not be there. */
