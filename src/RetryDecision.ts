@@ -89,7 +89,8 @@ export class Retry extends Decided {
   /** Quota tokens reserved for the retry. */
   readonly cost: number
   /** The most attempts that the policy makes, the first included: a whole number, or `Infinity`. */
-  readonly maxAttempts: number
+  // A field that begins as a number and may be Infinity is boxed in each retry.
+  readonly maxAttempts: number = undefined as never
 
   /** @internal */
   constructor(failed: Failed, delayMillis: number, cost: number, maxAttempts: number) {

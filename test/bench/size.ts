@@ -26,6 +26,20 @@ const withStandard = `import { awsStandard, RetryQuota, withRetry } from "effect
 /** The library as its own build compiles it: class fields are assignments. */
 export const tsconfigRaw = { compilerOptions: { useDefineForClassFields: false } } as const
 
+const withOwn = `import { withRetry } from "effect-retry/Attempt"
+import * as Backoff from "effect-retry/Backoff"
+import * as RetryClassifier from "effect-retry/RetryClassifier"
+import * as RetryInfo from "effect-retry/RetryInfo"
+import * as RetryPolicy from "effect-retry/RetryPolicy"
+import * as Option from "effect/Option"
+` + app + `
+const policy = Backoff.exponential({ base: "100 millis", jitter: "full" }).pipe(
+  RetryPolicy.maxAttempts(3),
+  RetryPolicy.whileRetryable
+)
+const classifier = (error) => error === "busy" ? Option.some(RetryInfo.transient) : Option.none()
+` + run("withRetry(get(1), policy)", "Layer.merge(layer, RetryClassifier.layer(classifier))")
+
 export interface Bundle {
   /** Minified and compressed. */
   readonly bytes: number
@@ -33,8 +47,11 @@ export interface Bundle {
   readonly modules: Readonly<Record<string, number>>
 }
 
-/** The bundle of a program. The package is what was built, or the source that is given. */
-export const bundleOf = async (contents: string, root: string, source?: string): Promise<Bundle> => {
+/** Where the modules of the package are, by name. */
+type Sources = { readonly [name: string]: string }
+
+/** The bundle of a program. The package is what was built, or the sources that are given. */
+export const bundleOf = async (contents: string, root: string, sources: Sources = {}): Promise<Bundle> => {
   const { metafile, outputFiles } = await build({
     stdin: { contents, resolveDir: root, loader: "js" },
     absWorkingDir: root,
@@ -47,7 +64,7 @@ export const bundleOf = async (contents: string, root: string, source?: string):
     metafile: true,
     logLevel: "silent",
     tsconfigRaw,
-    ...(source === undefined ? {} : { alias: { "effect-retry": source } })
+    alias: sources
   })
   const inputs = Object.values(metafile.outputs).flatMap((output) => Object.entries(output.inputs))
   const modules = inputs.map(([path, { bytesInOutput }]) => [path, bytesInOutput] as const)
@@ -57,16 +74,24 @@ export const bundleOf = async (contents: string, root: string, source?: string):
   }
 }
 
-/** The app without the library, and the same app with `awsStandard`. */
+/**
+ * The app without the library, the same app with `awsStandard`, and with a policy and a classifier of its own, imported
+ * by module.
+ */
 export interface Sizes {
   readonly without: Bundle
   readonly with: Bundle
+  readonly withOwn: Bundle
 }
 
-export const sizes = async (root: string, source?: string): Promise<Sizes> => ({
-  without: await bundleOf(without, root, source),
-  with: await bundleOf(withStandard, root, source)
+export const sizes = async (root: string, sources?: Sources): Promise<Sizes> => ({
+  without: await bundleOf(without, root, sources),
+  with: await bundleOf(withStandard, root, sources),
+  withOwn: await bundleOf(withOwn, root, sources)
 })
+
+/** KiB that the library adds to the app. */
+export const addedBy = (bundle: Bundle, { without }: Sizes): number => (bundle.bytes - without.bytes) / 1024
 
 /** The modules of other packages that the built package imports. */
 export const importsOf = async (root: string): Promise<ReadonlyArray<string>> => {
