@@ -123,9 +123,14 @@ const holds = (predicate: (error: unknown) => boolean, error: unknown): boolean 
  */
 export const followingCause = (self: RetryClassifier): RetryClassifier => followingCauseUntil(self, isAnswer)
 
-/** The failure in a `Cause`, if it is one. */
-const inside = (error: unknown): unknown =>
-  look(() => Cause.isCause(error) ? firstIn(error)?.error : undefined) ?? error
+/** The failure in a `Cause`, if it is one. Without `look`, whose function each failure would create. */
+const inside = (error: unknown): unknown => {
+  try {
+    return (Cause.isCause(error) ? firstIn(error)?.error : undefined) ?? error
+  } catch {
+    return error
+  }
+}
 
 const followingCauseUntil = (self: RetryClassifier, ends: (error: unknown) => boolean): RetryClassifier => (error) => {
   let current = inside(error)
@@ -169,21 +174,25 @@ const isShownRepeatable = (error: unknown): boolean => {
   return request === undefined || isRepeatable(request)
 }
 
+const isKnown = (error: unknown): boolean => isAnswer(error) || Option.isSome(carried(error))
+
+/** Whether an error says how safe it is to send the request of it again. */
+const says = (error: unknown): boolean => isKnown(error) || !isShownRepeatable(error)
+
 /** Whether an error, or a cause, shows a request that may not be sent twice, before any facts or an answer. */
 const isUnsafe = (error: unknown): boolean => {
-  for (const cause of codes.causesOf(error)) {
-    if (isAnswer(cause) || Option.isSome(carried(cause))) return false
-    if (!isShownRepeatable(cause)) return true
-  }
-  return false
+  const first = codes.findCause(error, says)
+  return first !== undefined && !isKnown(first)
 }
 
 /** What may have run is not sent twice, if the error shows a request. */
-const cautious = (self: RetryClassifier): RetryClassifier => (error) =>
-  Option.map(self(error), (info) =>
-    info.safety === "Yes" && !info.throttling && isUnsafe(error)
-      ? RetryInfo.make({ ...info, safety: safetyOf(error, false) })
-      : info)
+const cautious = (self: RetryClassifier): RetryClassifier => (error) => {
+  const found = self(error)
+  const info = Option.getOrUndefined(found)
+  return info?.safety === "Yes" && !info.throttling && isUnsafe(error)
+    ? Option.some(RetryInfo.make({ ...info, safety: safetyOf(error, false) }))
+    : found
+}
 
 /** The facts of an exception while a request was sent or its response read, if only the network is to blame. */
 const broken = (cause: unknown, idempotent: boolean): RetryInfo.RetryInfo | undefined => {

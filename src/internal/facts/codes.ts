@@ -92,18 +92,25 @@ const saysNeverSent = (error: unknown): boolean =>
   isUnconnected(error) || isRefusedStream(error) || areUnconnected(get(error, "errors")) ||
   unsentWords.test(short(get(error, "message"), maxMessageLength))
 
+/** The first of the error and its causes that is wanted. For hot paths, which create no list for each error. */
+export const findCause = (error: unknown, isWanted: (cause: unknown) => boolean): unknown => {
+  let current = error
+  for (let depth = 0; depth <= maxCauseDepth && current !== undefined && current !== null; depth++) {
+    if (isWanted(current)) return current
+    current = causeOf(current)
+  }
+  return undefined
+}
+
 /** The error and its causes. */
 export const causesOf = (error: unknown): ReadonlyArray<unknown> => {
   const found: Array<unknown> = []
-  for (let current = error; current !== undefined && current !== null && found.length <= maxCauseDepth;) {
-    found.push(current)
-    current = causeOf(current)
-  }
+  findCause(error, (cause) => found.push(cause) === 0)
   return found
 }
 
 /** Whether the error, or a cause of it, says that nothing was sent, or that the server looked at nothing of it. */
-export const isNeverSent = (error: unknown): boolean => causesOf(error).some(saysNeverSent)
+export const isNeverSent = (error: unknown): boolean => findCause(error, saysNeverSent) !== undefined
 
 /**
  * Network failures after which it is unknown whether the request was processed. `ERR_NETWORK` is axios in a browser,

@@ -1,11 +1,11 @@
 import { get, look } from "../safe.ts"
-import { causesOf } from "./codes.ts"
+import { findCause } from "./codes.ts"
 import { pushback } from "./grpcHint.ts"
 import { hintMillis } from "./hint.ts"
 import { answerOf, headerIn, isAnswer, statusOf } from "./wire.ts"
 
 /** The server's answer in an error: the error itself, or a cause. */
-const answerIn = (error: unknown): unknown => causesOf(error).find(isAnswer)
+const answerIn = (error: unknown): unknown => findCause(error, isAnswer)
 
 /** Whether a gateway answers that the resource was too slow: a timeout, seen nearer to it. */
 export const saysTooSlow = (error: unknown): boolean => statusOf(answerIn(error)) === 504
