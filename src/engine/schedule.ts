@@ -166,7 +166,9 @@ class Steps {
     const depth = around?.depthIn(fiber) ?? 0
     const by = drivenBy(fiber, depth)
     if (by === undefined && run !== undefined) return run
-    if (by === "repetition" || (by === undefined && typeof error === "number")) return new Repetition(worldOf(fiber.context))
+    if (by === "repetition" || (by === undefined && typeof error === "number")) {
+      return new Repetition(worldOf(fiber.context))
+    }
     const found = lookUp(fiber, depth)
     if (found instanceof Driver) return found
     const late = this.late = new Driver(worldOf(fiber.context))
