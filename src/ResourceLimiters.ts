@@ -266,6 +266,12 @@ abstract class Kept<R> extends Entry implements Resource {
     return Hedge.serviceOf(this.hedging ??= this.home.recipe.hedge(this.key, this.home.scope))
   }
 
+  /** Nothing has been throttled, cut, rejected or closed. */
+  get isBlank(): boolean {
+    return [this.gate, this.made?.concurrency, this.made?.throttle, this.made?.coolDown]
+      .every((gate) => gate?.isBlank ?? true)
+  }
+
   private get gates(): Gates | undefined {
     const { random, recipe } = this.home
     return recipe.gates && (this.made ??= recipe.gates(this.key, this.sinceMillis, random))
@@ -282,6 +288,10 @@ class InMemory<R> extends Kept<R> {
 
   get quota(): RetryQuota.Service {
     return RetryQuota.fromStore(this.store)
+  }
+
+  override get isBlank(): boolean {
+    return this.store.isBlank && super.isBlank
   }
 
   dropped(): void {}
@@ -416,8 +426,9 @@ const withMillis = <A>(f: (nowMillis: number) => A): Effect.Effect<A> =>
  * **Details**
  *
  * A resource idle for `idleTimeToLive` is forgotten, and starts again with a full quota: so make it longer than outages
- * last. With more than `maxResources`, the one idle longest is forgotten early; if none is idle, the one whose last use
- * began first. Calls that use it keep it until they end.
+ * last. With more than `maxResources`, the one idle longest is forgotten early, of those that are as a new one would be
+ * (a full quota, nothing throttled, cut, rejected or closed) if there are any: keys that strangers invent make nobody
+ * forget an outage. If none is idle, the one whose last use began first goes. Calls that use it keep it until they end.
  *
  * No timer runs for idle resources: they are removed the next time a resource is used. Only resources whose quota is a
  * layer are closed in time, by one timer for all.

@@ -81,6 +81,11 @@ export class AdaptiveGate<E> extends Stateful<Cubic.Cubic> implements SendGate<E
     )
   }
 
+  /** Whether it has learned nothing that would be lost with it. */
+  get isBlank(): boolean {
+    return !this.state.curve.enabled
+  }
+
   /** It was throttled a short time ago, or has no token for one more send. */
   isStrained(nowMillis: number): boolean {
     const { enabled, lastThrottleTime } = this.state.curve

@@ -126,6 +126,11 @@ export class ConcurrencyGate<E> extends Stateful<Level> implements SendGate<E> {
     return this.line.wait(send.context, () => this.hold(send, Context.get(send.context, Clock.Clock)))
   }
 
+  /** Whether it has learned nothing that would be lost with it. */
+  get isBlank(): boolean {
+    return this.state.cuts === 0
+  }
+
   /** The limit was just cut, or it is reached. */
   isStrained(nowMillis: number): boolean {
     return nowMillis < this.state.cutMillis + strainedMillis || this.line.size > 0 || !this.isOpen({ nowMillis })

@@ -154,6 +154,11 @@ export class CoolDownGate<E> extends Stateful<Cooling> implements SendGate<E> {
     return this.state.phase
   }
 
+  /** Whether it has learned nothing that would be lost with it. */
+  get isBlank(): boolean {
+    return this.state.phase === "free"
+  }
+
   get untilMillis(): number {
     return this.state.untilMillis
   }

@@ -15,6 +15,9 @@ export abstract class Entry implements Linked<Entry> {
     this.key = key
   }
 
+  /** Whether it is as a new one would be, so that nothing is lost with it. Read when its last use ends. */
+  abstract get isBlank(): boolean
+
   /** It is forgotten, and no longer used. */
   abstract dropped(): void
 }
@@ -30,10 +33,12 @@ const swept = 8
 
 /**
  * Entries by key: made on first use, forgotten after being unused for some time. If there are too many, the one idle
- * longest goes; if all are in use, the one whose last use began first. Current users keep it.
+ * longest goes, of the blank ones if there are any: who invents keys makes nobody forget an outage. If all are in use,
+ * the one whose last use began first goes. Current users keep it.
  */
 export class Keyed<A extends Entry> {
   private readonly entries = new Map<string, A>()
+  private readonly blank = new List<Entry>()
   private readonly idle = new List<Entry>()
   private readonly busy = new List<Entry>()
   private readonly bounds: Bounds
@@ -61,13 +66,13 @@ export class Keyed<A extends Entry> {
     if (--entry.users > 0) return
     if (!this.busy.remove(entry)) return entry.dropped()
     entry.sinceMillis = Math.floor(nowMillis)
-    this.idle.append(entry)
+    ;(entry.isBlank ? this.blank : this.idle).append(entry)
   }
 
   /** Forgets entries idle long enough, at most `atMost`. Returns when the next one will be. */
   sweep(nowMillis: number, atMost = Infinity): number | undefined {
     for (let n = 0; n < atMost; n++) {
-      const { first } = this.idle
+      const first = this.longestIdle
       if (first === undefined) return undefined
       if (!this.isOver(first, nowMillis)) return first.sinceMillis + this.bounds.idleMillis
       this.forget(first)
@@ -91,8 +96,14 @@ export class Keyed<A extends Entry> {
     const known = this.entries.get(key)
     if (known !== undefined) this.forget(known)
     this.entries.set(key, entry)
-    if (this.entries.size > this.bounds.maxEntries) this.forget(this.idle.first ?? this.busy.first!)
+    if (this.entries.size > this.bounds.maxEntries) this.forget(this.blank.first ?? this.idle.first ?? this.busy.first!)
     return entry
+  }
+
+  private get longestIdle(): Entry | undefined {
+    const [blank, idle] = [this.blank.first, this.idle.first]
+    if (blank === undefined || idle === undefined) return blank ?? idle
+    return blank.sinceMillis <= idle.sinceMillis ? blank : idle
   }
 
   private isOver(entry: Entry, nowMillis: number): boolean {

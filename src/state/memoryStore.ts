@@ -86,6 +86,11 @@ export class MemoryStore extends Stateful<Bucket.Bucket> implements RetryQuotaSt
     return this.state.tokens >= this.options.capacity && this.waiting === 0
   }
 
+  /** Whether it has no fewer tokens than a new one. */
+  get isBlank(): boolean {
+    return this.state.tokens >= this.options.initial
+  }
+
   balance(clock: Clock.Clock): number {
     return this.refilled(clock).tokens
   }

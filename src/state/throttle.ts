@@ -82,6 +82,11 @@ export class ThrottleGate<E> implements SendGate<E> {
     send.hold(slice)
   }
 
+  /** Whether it has learned nothing that would be lost with it. */
+  get isBlank(): boolean {
+    return this.requests === this.accepts
+  }
+
   /** The service rejects so many sends that some are rejected here. */
   isStrained(nowMillis: number): boolean {
     return this.look(nowMillis).rejection > 0

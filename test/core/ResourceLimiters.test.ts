@@ -137,6 +137,32 @@ describe("ResourceLimiters", () => {
         assert.deepStrictEqual(yield* Effect.forEach(["a", "c", "d", "b"], balanceOf), [300, 400, 400, 500])
       }).pipe(Effect.provide(ofThree)))
 
+    it.effect("keys that strangers invent make nobody forget an outage", () =>
+      Effect.gen(function*() {
+        const limiters = yield* ResourceLimiters.ResourceLimiters
+        const within = <A, E, R>(key: string, call: Effect.Effect<A, E, R>) =>
+          Effect.exit(Effect.provide(withRetry(call, awsAdaptive), ResourceLimiters.get(key)))
+        const overloaded = Effect.fail({ status: 503, headers: { "retry-after": "3600" } })
+        const failures: Readonly<Record<string, Effect.Effect<never, unknown>>> = {
+          "without tokens": Effect.fail(new Transient()),
+          throttled: Effect.fail(new Throttled({})),
+          closed: overloaded
+        }
+        for (const [key, failure] of Object.entries(failures)) {
+          const call = yield* Effect.forkChild(Effect.repeat(within(key, failure), { times: 4 }))
+          yield* TestClock.adjust("1 minute")
+          yield* Fiber.interrupt(call)
+        }
+        for (let n = 0; n < 50; n++) yield* within(`invented-${n}`, Effect.void)
+        assert.isAtMost(yield* limiters.count, 5)
+        const states = yield* Effect.scoped(Effect.forEach(Object.keys(failures), (key) =>
+          Effect.gen(function*() {
+            const { coolDown, limiter, quota } = yield* limiters.use(key)
+            return [(yield* quota.balance) < 500, (yield* limiter.state).enabled, (yield* coolDown!.state).phase]
+          })))
+        assert.deepStrictEqual(states, [[true, false, "free"], [true, true, "free"], [false, false, "closed"]])
+      }).pipe(Effect.provide(ResourceLimiters.layer({ maxResources: 5, coolDown: { atMost: "1 hour" } }))))
+
     it.effect("forgets idle ones before those in use, however long they have been in use", () =>
       Effect.scoped(Effect.gen(function*() {
         for (const key of ["a", "b", "c"]) yield* take(key)
