@@ -32,8 +32,8 @@ const tests = (name, ...command) => {
   return { row, report }
 }
 
-// With the step "test" this is the test command of the README, npm ci && npm test, within a limit of CPU seconds.
-step("install", "npm", "ci")
+// With the step "test" this is the test command of the README, but for the scripts of packages, within a limit of CPU seconds.
+step("install", "npm", "ci", "--ignore-scripts")
 for (const name of ["check", "lint", "effect"]) step(name, "npm", "run", name)
 const unit = tests("test", "npm", "run", "test:limited", "--")
 
@@ -46,6 +46,7 @@ const laws = tests("laws", "npm", "test", "--", ...files)
 delete process.env.LAWS
 
 for (const name of ["build", "package"]) step(name, "npm", "run", name)
+step("release", "node", ".ci/release.mjs", "--dry-run")
 step("versions", "node", ".ci/versions.mjs")
 
 step("install-peers", "bash", ".ci/peers")

@@ -22,10 +22,8 @@ const annotated = {
   resolveId: (source) => source.endsWith(needsEffect4) ? { external: true, id: `./${needsEffect4}` } : undefined,
   load: (id) => {
     if (!id.startsWith(dist)) return undefined
-    const inputSourceMap = JSON.parse(readFileSync(`${id}.map`, "utf8"))
-    const options = { babelrc: false, configFile: false, inputSourceMap, plugins: [annotatePureCalls], sourceMaps: true }
-    const { code, map } = babel.transformSync(readFileSync(id, "utf8"), options)
-    return { code, map }
+    const options = { babelrc: false, configFile: false, plugins: [annotatePureCalls] }
+    return { code: babel.transformSync(readFileSync(id, "utf8"), options).code }
   }
 }
 
@@ -56,15 +54,13 @@ const built = await library.generate({
       { name: "core", test: (id) => core.has(id) },
       { name: "more", test: (id) => more.has(id) && !core.has(id) }
     ]
-  },
-  sourcemap: true,
-  sourcemapExcludeSources: true
+  }
 })
 
 for (const file of readdirSync(dist, { recursive: true })) {
-  if (/\.js(\.map)?$/.test(file) && !kept.includes(file.replace(/\.map$/, ""))) rmSync(dist + file)
+  if (file.endsWith(".js") && !kept.includes(file)) rmSync(dist + file)
 }
-for (const { code, fileName, source } of built.output) {
+for (const { code, fileName } of built.output) {
   mkdirSync(dirname(dist + fileName), { recursive: true })
-  writeFileSync(dist + fileName, code ?? source)
+  writeFileSync(dist + fileName, code)
 }
