@@ -427,8 +427,8 @@ const withMillis = <A>(f: (nowMillis: number) => A): Effect.Effect<A> =>
  *
  * A resource idle for `idleTimeToLive` is forgotten, and starts again with a full quota: so make it longer than outages
  * last. With more than `maxResources`, the one idle longest is forgotten early, of those that are as a new one would be
- * (a full quota, nothing throttled, cut, rejected or closed) if there are any: keys that strangers invent make nobody
- * forget an outage. If none is idle, the one whose last use began first goes. Calls that use it keep it until they end.
+ * (a full quota, nothing throttled, cut, rejected or closed) if there are any: keys that strangers invent wipe out no
+ * outage. If none is idle, the one whose last use began first goes. Calls that use it keep it until they end.
  *
  * No timer runs for idle resources: they are removed the next time a resource is used. Only resources whose quota is a
  * layer are closed in time, by one timer for all.

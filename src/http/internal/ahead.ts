@@ -40,7 +40,7 @@ type Rest = Pull.Pull<readonly [Uint8Array, ...Array<Uint8Array>], HttpClientErr
 
 const bodyGetters = ["arrayBuffer", "formData", "json", "stream", "text", "urlParamsBody"] as const
 
-/** Stops reading for those whom nobody can read any more: a pending read keeps its connection and itself, for ever. */
+/** Stops reading a body that cannot be read any more: a pending read keeps its connection and itself forever. */
 const unread = typeof FinalizationRegistry === "undefined"
   ? undefined
   : /* @__PURE__ */ new FinalizationRegistry((close: Effect.Effect<void>) => void Effect.runFork(close))

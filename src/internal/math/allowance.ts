@@ -91,7 +91,7 @@ const holding = (self: Allowance, tokens: number): Allowance => ({
   bucket: { ...self.bucket, tokens: Math.min(self.filling?.capacity ?? 0, tokens) }
 })
 
-/** The same, but what a server has said makes nobody owe more than a window gives. */
+/** The same, but because of what a server has said no more is owed than a window gives. */
 const owing = (self: Allowance, tokens: number, before = 0): Allowance =>
   holding(self, Math.max(tokens, Math.min(before, -(self.filling?.perWindow ?? Infinity))))
 
