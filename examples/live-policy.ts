@@ -22,6 +22,11 @@ export const ConfigLive = RetryConfig.layerFile(fileURLToPath(new URL("retry.jso
 /** A call under the entry "orders": its policy, its quota, its gates. */
 export const placeOrder = <A, E, R>(send: Effect.Effect<A, E, R>) => send.pipe(RetryConfig.retry("orders"))
 
+/** Whatever the document says: four sends of a call, five a second, and none that may have been processed. */
+export const BelowCeiling = ConfigLive.pipe(
+  Layer.provide(RetryConfig.atMost({ attempts: 4, sendsPerSecond: 5, unsafe: false }))
+)
+
 /** A read, which can be sent twice: the document says after how long, for what share of the calls, or not at all. */
 export const readOrder = <A, E, R>(send: Effect.Effect<A, E, R>) =>
   send.pipe(RetryConfig.hedged("orders"), RetryConfig.retry("orders"))

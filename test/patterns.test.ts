@@ -83,7 +83,7 @@ const whole: { readonly [file: string]: readonly [uses: number, why: string] } =
   "src/importers/internal/envoy.ts": [1, "names of fields in code"],
   "src/internal/facts/hint.ts": [14, "headers that are too long are not read"],
   "src/internal/facts/resource.ts": [1, "names of headers in code"],
-  "src/internal/refusal.ts": [1, "a key of a document, one class of characters"],
+  "src/internal/refusal.ts": [1, "a key of a document, cut before"],
   "src/json/internal/environment.ts": [2, "names of resources in code"],
   "src/testing/internal/notation.ts": [4, "texts of tests"],
   "src/testing/internal/timeline.ts": [2, "names in tests"]

@@ -1,4 +1,5 @@
 import { InvalidOption } from "../InvalidOption.ts"
+import { short } from "./safe.ts"
 
 /** A place in a document. */
 export type Path = ReadonlyArray<string | number>
@@ -23,13 +24,16 @@ export const refuse = (path: Path, value: unknown, expected: string): never => {
 /** `steps[2].capped`; keys that are not plain words are quoted. */
 const pathText = (before: string, key: string | number): string => {
   if (typeof key === "number") return `${before}[${key}]`
-  if (!/^\w+$/.test(key)) return `${before}[${JSON.stringify(key)}]`
-  return before === "" ? key : `${before}.${key}`
+  const shown = short(key, 100)
+  if (!/^\w+$/.test(shown)) return `${before}[${JSON.stringify(shown)}]`
+  return before === "" ? shown : `${before}.${shown}`
 }
 
 /** What is wrong, as an error of the constructor that was given the document. */
 export const errorOf = ({ expected, path, value }: Refusal, constructorName: string): InvalidOption =>
   new InvalidOption({ constructorName, field: path.reduce(pathText, ""), value, expected })
+
+const unshown = { toString: () => "a value" }
 
 /** An object of a document. */
 export interface Fields {
@@ -39,9 +43,9 @@ export interface Fields {
 export const isObject = (value: unknown): value is Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** Refuses a key that means nothing: it may be misspelled. */
+/** Refuses a key that means nothing: it may be misspelled. Its value may be a secret at the wrong place: it is not shown. */
 export const known = (fields: Fields, names: ReadonlyArray<string>, path: Path): void => {
   for (const field of Object.keys(fields)) {
-    if (!names.includes(field)) refuse([...path, field], fields[field], `left out: there is no such key`)
+    if (!names.includes(field)) refuse([...path, field], unshown, "left out: there is no such key")
   }
 }

@@ -59,14 +59,14 @@ import * as Stream from "effect/Stream"
 import { hedging } from "../engine/hedge.ts"
 import { retrying } from "../engine/loop.ts"
 import { fromSource } from "../engine/policy/policy.ts"
-import { checks, checksOf, known } from "../internal/checks.ts"
+import { also, checks, checksOf, flag, known } from "../internal/checks.ts"
 import { errorOf, Refusal } from "../internal/refusal.ts"
 import type { AnyContext } from "../internal/shared.ts"
 import { InvalidOption } from "../InvalidOption.ts"
 import type { RetryPolicy } from "../RetryPolicy.ts"
 import type { RetryQuota } from "../RetryQuota.ts"
 import { CurrentFleet } from "../state/fleet.ts"
-import { type Document, documentOf } from "./internal/document.ts"
+import { type Ceiling, CurrentCeiling, type Document, documentOf } from "./internal/document.ts"
 import { policyConfig } from "./internal/environment.ts"
 import { documentsOf, jsonOf, NotJson } from "./internal/file.ts"
 import { type Live, Lives } from "./internal/live.ts"
@@ -118,7 +118,10 @@ const problemOf = (json: unknown, found: Refusal | undefined, constructorName: s
     : errorOf(found!, constructorName)
 
 const read = (json: unknown, context: AnyContext, constructorName: string): Document | InvalidOption => {
-  const found = json instanceof NotJson ? undefined : documentOf(json, Context.get(context, CurrentFleet))
+  const found = json instanceof NotJson ? undefined : documentOf(json, {
+    ceiling: Context.get(context, CurrentCeiling),
+    fleet: Context.get(context, CurrentFleet)
+  })
   return found === undefined || found instanceof Refusal ? problemOf(json, found, constructorName) : found
 }
 
@@ -159,6 +162,54 @@ const made = (json: unknown, constructorName: string): Effect.Effect<Service, In
         ({ lives }) => Effect.withFiber((fiber) => Effect.sync(() => lives.dropped(fiber.context)))
       )
   })
+
+/**
+ * The most that documents may ask for.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface AtMost {
+  /** The sends of a call: a whole number of at least 1, or `Infinity`. Default 10. */
+  readonly attempts?: number | undefined
+  /**
+   * The sends of a call per second: a finite number above 0. The delays of a policy become at least as long as that
+   * takes. Default: as the policy says.
+   */
+  readonly sendsPerSecond?: number | undefined
+  /**
+   * Whether a policy may retry what is not known to be safe, such as a POST without a key after a broken connection.
+   * Default true.
+   */
+  readonly unsafe?: boolean | undefined
+}
+
+/**
+ * A ceiling for the policies of documents, set by code: no document can raise it. A policy without an
+ * end stops there; a document that asks for more attempts by number is refused. Throws `InvalidOption` when an option is
+ * invalid.
+ *
+ * **Example** (A document that others write)
+ *
+ * ```ts
+ * const ceiling = RetryConfig.atMost({ attempts: 4, sendsPerSecond: 5, unsafe: false })
+ * const configLive = (path: string) => RetryConfig.layerFile(path).pipe(Layer.provide(ceiling))
+ * ```
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const atMost = (options: AtMost): Layer.Layer<never> => {
+  const check = checksOf("RetryConfig.atMost", options)
+  const { unsafe = true, sendsPerSecond } = options
+  const ceiling: Ceiling = {
+    attempts: check.count("attempts", options.attempts, 1, 10),
+    leastMillis: sendsPerSecond === undefined ? 0 : 1000 / check.positive("sendsPerSecond", sendsPerSecond),
+    unsafe: flag(check, "unsafe", unsafe)
+  }
+  also(check, "sendsPerSecond")
+  return Layer.succeedContext(Context.make(CurrentCeiling, known(check, options, ceiling)))
+}
 
 /**
  * A layer with a document, which `set` can change. Fails with `InvalidOption`, whose `field` is the path of the

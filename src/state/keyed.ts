@@ -33,7 +33,8 @@ const swept = 8
 
 /**
  * Entries by key: made on first use, forgotten after being unused for some time. If there are too many, the one idle
- * longest goes, of the blank ones if there are any: invented keys wipe out no outage. If all are in use, the one whose last use began first goes. Current users keep it.
+ * longest goes, of the blank ones if there are any: invented keys wipe out no outage. If all are in use, the one whose
+ * last use began first goes. Current users keep it.
  */
 export class Keyed<A extends Entry> {
   private readonly entries = new Map<string, A>()

@@ -440,6 +440,7 @@ const rows: ReadonlyArray<Row> = [
   row<RetryWorkflow.Options>("RetryWorkflow.retry", (o) => RetryWorkflow.retry(activity, awsStandard, o), {
     inMemoryThreshold: 1
   }),
+  row<RetryConfig.AtMost>("RetryConfig.atMost", RetryConfig.atMost, { attempts: 1, sendsPerSecond: 1, unsafe: true }),
   row<RetryConfig.FileOptions>("RetryConfig.layerFile", (options) => RetryConfig.layerFile("a.json", options), {
     every: 1
   }),

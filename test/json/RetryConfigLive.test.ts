@@ -6,6 +6,7 @@ import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
 import * as RetryConfig from "effect-retry/RetryConfig"
 import * as RetryHttp from "effect-retry/RetryHttp"
 import * as Kit from "effect-retry/testing"
+import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -16,10 +17,12 @@ import * as Logger from "effect/Logger"
 import * as Queue from "effect/Queue"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
+import { execFileSync } from "node:child_process"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
 import { budget, firstOf } from "../utils/budget.ts"
+import { Unsure } from "../utils/call.ts"
 import { sweep, thinned } from "../utils/sweep.ts"
 
 const attempts = (maxAttempts: number, delay: string = "1 second") => ({
@@ -108,7 +111,9 @@ for (const [name, way] of Object.entries(ways)) {
         assert.strictEqual(yield* balance, 30)
       }).pipe(
         Effect.provide(
-          RetryConfig.layer(orders({ policy: attempts(26, "100 millis"), quota: { capacity: 100 } }))
+          RetryConfig.layer(orders({ policy: attempts(26, "100 millis"), quota: { capacity: 100 } })).pipe(
+            Layer.provide(RetryConfig.atMost({ attempts: 26 }))
+          )
         )
       ))
 
@@ -132,10 +137,83 @@ for (const [name, way] of Object.entries(ways)) {
           yield* TestClock.adjust("1 minute")
           yield* Fiber.join(last)
           assert.strictEqual(again.sends, 3)
-        }).pipe(Effect.provide(RetryConfig.layer(orders({ policy: attempts(50) })))))
+        }).pipe(Effect.provide(RetryConfig.layer(orders({ policy: attempts(10) })))))
     }
   })
 }
+
+describe("a document is below the ceiling that code sets", () => {
+  /** A policy without an end, and the sends of a call under it. */
+  const endless = { steps: [{ fixed: { delay: "1 millis" } }, "whileMaybeRetryable"] }
+  const sendsUnder = (
+    ceiling: RetryConfig.AtMost | undefined,
+    error: Effect.Effect<never, unknown> = Effect.fail(new Kit.Transient())
+  ) =>
+    Effect.gen(function*() {
+      const times: Array<number> = []
+      const begun = yield* Clock.currentTimeMillis
+      const call = Effect.andThen(
+        Effect.flatMap(Clock.currentTimeMillis, (now) => Effect.sync(() => void times.push(now - begun))),
+        error
+      )
+      const layer = RetryConfig.layer({ default: { policy: endless, quota: { capacity: 1e6 } } })
+      const under = ceiling === undefined ? layer : Layer.provide(layer, RetryConfig.atMost(ceiling))
+      const fiber = yield* Effect.forkChild(Effect.exit(Effect.provide(RetryConfig.retry("a")(call), under)))
+      yield* TestClock.adjust("1 minute")
+      yield* Fiber.join(fiber)
+      return times
+    })
+
+  it.effect("a policy without an end sends ten times, or as often as the ceiling says", () =>
+    Effect.gen(function*() {
+      assert.strictEqual((yield* sendsUnder(undefined)).length, 10)
+      assert.deepStrictEqual(yield* sendsUnder({ attempts: 3 }), [0, 1, 2])
+    }))
+
+  it.effect("delays are as long as the sends per second need", () =>
+    Effect.gen(function*() {
+      assert.deepStrictEqual(yield* sendsUnder({ attempts: 4, sendsPerSecond: 8 }), [0, 125, 250, 375])
+    }))
+
+  it.effect("what may not be safe is sent once, if the ceiling says so", () =>
+    Effect.gen(function*() {
+      const broken = Effect.fail(new Unsure())
+      assert.strictEqual((yield* sendsUnder({ unsafe: true }, broken)).length, 10)
+      assert.strictEqual((yield* sendsUnder({ unsafe: false }, broken)).length, 1)
+      assert.strictEqual((yield* sendsUnder({ unsafe: false })).length, 10)
+    }))
+
+  it.effect("one that asks for more by number is refused with its path, and changes nothing", () =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(RetryConfig.set(orders({ policy: { maxAttempts: 11 } })))
+      assert.strictEqual(error.field, "resources.orders.policy")
+      assert.include(error.message, "at most 10 attempts, which RetryConfig.atMost changes, got 11")
+      assert.strictEqual((yield* RetryConfig.status).version, 1)
+    }).pipe(Effect.provide(RetryConfig.layer(orders({ policy: { maxAttempts: 10 } })))))
+
+  it.effect("none of its values is in the log but the beginning of one that is wrong", () => {
+    const { layer, lines } = logged()
+    const secret = "sk-live-51H8xSECRET"
+    const documents = Stream.make(
+      orders({ policy: { maxAttempts: 2 } }),
+      { apiKey: secret },
+      orders({ policy: { maxAttempts: 2, apiKey: secret } }),
+      orders({ quota: { capacity: "x".repeat(1_000_000) + secret } }),
+      { ["k".repeat(1_000_000)]: 1 }
+    )
+    return Effect.gen(function*() {
+      yield* Effect.andThen(RetryConfig.RetryConfig, Effect.sleep("1 second")).pipe(
+        Effect.provide(RetryConfig.layerStream(documents)),
+        Kit.runToEnd
+      )
+      assert.strictEqual(lines.length, 4)
+      for (const line of lines) {
+        assert.isBelow(line.length, 400)
+        assert.notInclude(line, secret)
+      }
+    }).pipe(Effect.provide(layer))
+  })
+})
 
 describe("a live policy", () => {
   it.effect("takes what is added to it, whatever the document says later", () =>
@@ -505,6 +583,25 @@ describe("a file", () => {
         fs.symlinkSync("elsewhere/retry.json", file)
       }
     ))
+
+  it.effect("that is no file, or too large, is not read, changes nothing, and may come back", () => {
+    const { layer, lines } = logged()
+    return inFolder((file) =>
+      Effect.gen(function*() {
+        const warnings = () => lines.filter((line) => line.startsWith("Warn"))
+        fs.rmSync(file)
+        execFileSync("mkfifo", [file])
+        yield* eventually(Effect.sync(() => warnings().some((line) => line.includes("\"no file but a FIFO\""))))
+        fs.rmSync(file)
+        fs.writeFileSync(file, " ".repeat(1_048_577))
+        yield* eventually(
+          Effect.sync(() => warnings().some((line) => line.includes("\"1048577 bytes, more than 1048576\"")))
+        )
+        fs.writeFileSync(file, text(4))
+        yield* isInForce(4)
+      })
+    ).pipe(Effect.provide(layer))
+  })
 
   it.effect("that is half written, bad, or gone changes nothing, is reported once, and may come back", () => {
     const { layer, lines } = logged()

@@ -277,7 +277,10 @@ describe("fromJson", () => {
           (value, key) => typeof value === "object" && value !== null ? value[key] : undefined,
           json
         )
-        if (value !== undefined && !path.includes(`"`)) {
+        if (error.expected.endsWith("there is no such key")) {
+          // It may be a secret at the wrong place.
+          assert.include(error.message, `${path} must be left out: there is no such key, got a value`)
+        } else if (value !== undefined && !path.includes(`"`)) {
           assert.deepStrictEqual(error.value, value)
         }
       }))

@@ -1,6 +1,8 @@
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
 import { partsOf } from "../../engine/policy/policy.ts"
 import { type Fields, isObject, known, type Path, type Refusal, refuse } from "../../internal/refusal.ts"
-import { limits } from "../../RetryPolicy.ts"
+import * as RetryPolicy from "../../RetryPolicy.ts"
 import type { Fleet } from "../../state/fleet.ts"
 import type { StoreOptions } from "../../state/memoryStore.ts"
 import type { Policy } from "../RetryPolicyJson.ts"
@@ -44,10 +46,29 @@ const part = (key: string, given: unknown, path: Path, fleet: Fleet | undefined)
   return { options: made(() => section.check(values, path, fleet), path, given), json: JSON.stringify(fields) }
 }
 
-const entry = (given: unknown, path: Path, offForAll: boolean, fleet: Fleet | undefined): Entry => {
+/** What code allows policies of documents. */
+export interface Ceiling {
+  readonly attempts: number
+  readonly leastMillis: number
+  readonly unsafe: boolean
+}
+
+/** What surrounds a document: nothing of it is in the document. */
+export interface Surroundings {
+  readonly ceiling: Ceiling
+  readonly fleet: Fleet | undefined
+}
+
+/** Set by code around the layer. */
+export const CurrentCeiling: Context.Reference<Ceiling> = /* @__PURE__ */ Context.Reference<Ceiling>(
+  "effect-retry/RetryConfig/CurrentCeiling",
+  { defaultValue: () => ({ attempts: 10, leastMillis: 0, unsafe: true }) }
+)
+
+const entry = (given: unknown, path: Path, offForAll: boolean, { ceiling, fleet }: Surroundings): Entry => {
   const fields = object(given, path)
   known(fields, ["retries", "policy", ...Object.keys(sections)], path)
-  const policy = policyAt(fields["policy"] ?? {}, [...path, "policy"])
+  const policy = below(ceiling, policyAt(fields["policy"] ?? {}, [...path, "policy"]), [...path, "policy"])
   const needed = { ...fields, limiter: fields["limiter"] ?? (partsOf(policy).adaptive ? {} : undefined) }
   const parts = Object.fromEntries(
     Object.keys(sections).map((key) => [key, part(key, (needed as Fields)[key], [...path, key], fleet)])
@@ -61,25 +82,38 @@ const entry = (given: unknown, path: Path, offForAll: boolean, fleet: Fleet | un
   }
 }
 
+/** The policy, at most as much as code allows. One that asks for more by number is refused, not cut. */
+const below = ({ attempts, leastMillis, unsafe }: Ceiling, policy: Policy, path: Path): Policy => {
+  const { maxAttempts } = RetryPolicy.limits(policy)
+  if (maxAttempts > attempts && maxAttempts < Infinity) {
+    refuse(path, maxAttempts, `a policy of at most ${attempts} attempts, which RetryConfig.atMost changes`)
+  }
+  const bounded = maxAttempts > attempts ? RetryPolicy.maxAttempts(policy, attempts) : policy
+  const paced = leastMillis === 0
+    ? bounded
+    : RetryPolicy.mapDelay(bounded, (delay) => Duration.max(delay, Duration.millis(leastMillis)))
+  return unsafe ? paced : RetryPolicy.whileRetryable(paced)
+}
+
 /** A quota that cannot pay for a single retry would silently switch retries off. */
 const affordable = (policy: Policy, quota: { readonly capacity: number } | undefined, path: Path): void => {
-  const cost = limits(policy).quota?.cost ?? 0
+  const cost = RetryPolicy.limits(policy).quota?.cost ?? 0
   const capacity = quota?.capacity ?? 500
   if (cost > capacity) refuse([...path, "quota", "capacity"], capacity, `at least ${cost}, the cost of a retry`)
 }
 
-const document = (json: unknown, fleet: Fleet | undefined): Document => {
+const document = (json: unknown, around: Surroundings): Document => {
   if (!isObject(json)) return refuse([], json, "an object with resources")
   known(json, ["$schema", "retries", "default", "resources"], [])
   const offForAll = isOff(json["retries"], ["retries"])
   const resources = Object.entries(object(json["resources"], ["resources"], "an object with a key for each resource"))
   if (resources.length > maxResources) refuse(["resources"], resources.length, `at most ${maxResources} resources`)
   return {
-    others: entry(json["default"], ["default"], offForAll, fleet),
-    resources: new Map(resources.map(([name, given]) => [name, entry(given, ["resources", name], offForAll, fleet)]))
+    others: entry(json["default"], ["default"], offForAll, around),
+    resources: new Map(resources.map(([name, given]) => [name, entry(given, ["resources", name], offForAll, around)]))
   }
 }
 
 /** The document from its JSON, or what is wrong with it. */
-export const documentOf = (json: unknown, fleet: Fleet | undefined): Document | Refusal =>
-  reading(json, () => document(json, fleet))
+export const documentOf = (json: unknown, around: Surroundings): Document | Refusal =>
+  reading(json, () => document(json, around))

@@ -1,3 +1,4 @@
+import * as ByteSize from "effect/ByteSize"
 import * as Deferred from "effect/Deferred"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -27,8 +28,19 @@ export const jsonOf = (text: string): unknown => {
 /** How long to wait for an incomplete file: editors and copies write in steps. */
 const graceMillis = 40
 
+/** The largest document, in bytes. */
+const maxSize = 1_048_576
+
 const readFile = (path: string): Effect.Effect<unknown, PlatformError, FileSystem.FileSystem> =>
-  FileSystem.FileSystem.use((fs) => Effect.map(fs.readFileString(path), jsonOf))
+  FileSystem.FileSystem.use((fs) =>
+    Effect.flatMap(fs.stat(path), ({ size, type }) => {
+      // A read of a pipe would wait until something is written into it.
+      if (type !== "File") return Effect.succeed(new NotJson(`no file but a ${type}`))
+      const bytes = Number(ByteSize.toBigInt(size))
+      if (bytes > maxSize) return Effect.succeed(new NotJson(`${bytes} bytes, more than ${maxSize}`))
+      return Effect.map(fs.readFileString(path), jsonOf)
+    })
+  )
 
 /** A file that cannot be read, or is half written, is read again, once. */
 const readAgain = (path: string): Effect.Effect<unknown, never, FileSystem.FileSystem> => {
