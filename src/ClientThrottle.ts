@@ -20,7 +20,7 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
-import { callable, checksOf, known } from "./internal/checks.ts"
+import { checksOf, known, predicate } from "./internal/checks.ts"
 import { monotonicMillis } from "./internal/clock.ts"
 import { configured } from "./internal/config.ts"
 import { Refused } from "./internal/refused.ts"
@@ -75,7 +75,7 @@ export interface Options {
   readonly counts?: "settled" | "sent" | undefined
   /**
    * Whether an outcome means that the service did not accept the request. Default: a failure that may be retried, a
-   * throttle, a timeout, or one whose retry a rule forbids.
+   * throttle, a timeout, or one whose retry a rule forbids. Where it throws, the default answers.
    */
   readonly isRejection?: ((outcome: SendGate.Outcome) => boolean) | undefined
 }
@@ -140,13 +140,13 @@ export class ClientThrottle extends SendGate.found(
  */
 export const validated = (options: Options): ThrottleOptions<ClientThrottled> => {
   const check = checksOf("ClientThrottle.make", options)
-  const { isRejection = isRejected, k = 2, maxRejection = 0.9, window = 10_000 } = options
+  const { k = 2, maxRejection = 0.9, window = 10_000 } = options
   return known(check, options, {
     k: check.between("k", k, 1, Number.MAX_VALUE),
     windowMillis: check.positiveDuration("window", window),
     maxRejection: check.between("maxRejection", maxRejection, 0, 1),
     counts: check.oneOf("counts", options.counts, ["settled", "sent"], "settled"),
-    isRejection: callable(check, "isRejection", isRejection, "a function of an outcome"),
+    isRejection: predicate(check, "isRejection", options.isRejection, isRejected),
     refused: (rejection) => new ClientThrottled({ rejection })
   })
 }

@@ -16,15 +16,17 @@ import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import { constUndefined, identity } from "effect/Function"
 import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
 import type * as Scope from "effect/Scope"
 import { passing } from "./engine/scoped.ts"
-import { callable, type Checks, checks, checksOf, inside, known } from "./internal/checks.ts"
+import { type Checks, checks, checksOf, inside, known, predicate } from "./internal/checks.ts"
 import { configured } from "./internal/config.ts"
 import { saysTooSlow } from "./internal/facts/resource.ts"
 import * as Concurrency from "./internal/math/concurrency.ts"
 import { Refused } from "./internal/refused.ts"
+import { guarded } from "./internal/safe.ts"
 import type { InvalidOption } from "./InvalidOption.ts"
 import * as RetryInfo from "./RetryInfo.ts"
 import * as SendGate from "./SendGate.ts"
@@ -72,7 +74,8 @@ export interface Sample {
 }
 
 /**
- * What the limit is and how it changes: pure functions of a state.
+ * What the limit is and how it changes: pure functions of a state. Where one throws, or gives no number, the limit stays
+ * as it is, or the default applies.
  *
  * @category models
  * @since 0.1.0
@@ -194,6 +197,7 @@ export interface Options {
    * Which failures are signs of overload. Default: timeouts, throttles, whatever has a `retryAfter`, and the status 504,
    * also where such a response is the cause of the error. Other failures change nothing, not even a 503 or gRPC's
    * `UNAVAILABLE`: one broken instance of many answers with those, and they do not become fewer with fewer sends.
+   * Where it throws, the default answers.
    */
   readonly isDrop?: ((outcome: SendGate.Outcome) => boolean) | undefined
   /** What a send does when there is no free slot. Default `"wait"`. */
@@ -267,17 +271,33 @@ export class ConcurrencyLimiter extends SendGate.found(
 const isOverload = ({ error, info }: SendGate.Outcome): boolean =>
   info !== undefined && (info.timeout || info.throttling || info.retryAfter !== undefined || saysTooSlow(error))
 
+const always = () => true
+
 const defaultPauseMillis = () => 1000
+
+/** What a rule computes, if it is a number. */
+const number = (value: number): number | undefined => value >= -Infinity ? value : undefined
 
 const ruleOf = (check: Checks, rule: Rule) => {
   if (typeof rule?.next !== "function" || typeof rule.limit !== "function" || !("initial" in rule)) {
     check.reject("rule", rule, "a rule: adaptive(), fixed(n), or an object with initial, limit and next")
   }
-  const { isTimed = () => true, pauseMillis = defaultPauseMillis } = rule
+  const { initial, isTimed = always, next, pauseMillis = defaultPauseMillis } = rule
   if (typeof isTimed !== "function" || typeof pauseMillis !== "function") {
     check.reject("rule", rule, "a rule whose isTimed and pauseMillis, if any, are functions")
   }
-  return { initial: rule.initial, limit: rule.limit, next: rule.next, isTimed, pauseMillis }
+  const limit = guarded((state: unknown) => number(rule.limit(state)), constUndefined)
+  return {
+    initial,
+    initialLimit: limit(initial) ?? check.reject("rule", rule, "a rule whose limit is a number"),
+    limit,
+    next: guarded(next, identity<unknown>),
+    isTimed: guarded(isTimed, always),
+    pauseMillis: guarded(
+      (state: unknown, random: number) => number(pauseMillis(state, random)) ?? 1000,
+      defaultPauseMillis
+    )
+  }
 }
 
 /**
@@ -287,11 +307,11 @@ const ruleOf = (check: Checks, rule: Rule) => {
  */
 export const validated = (options: Options): ConcurrencyOptions<ConcurrencyLimitExceeded> => {
   const check = checksOf("ConcurrencyLimiter.make", options)
-  const { isDrop = isOverload, maxWait = 250, maxWaiters = 10_000, rule = adaptive() } = options
+  const { maxWait = 250, maxWaiters = 10_000, rule = adaptive() } = options
   check.names.add("rule")
   return known(check, options, {
     rule: ruleOf(check, rule),
-    isDrop: callable(check, "isDrop", isDrop, "a function of an outcome"),
+    isDrop: predicate(check, "isDrop", options.isDrop, isOverload),
     whenFull: check.oneOf("whenFull", options.whenFull, ["wait", "fail"], "wait"),
     maxWaitMillis: check.positiveDuration("maxWait", maxWait),
     maxWaiters: check.count("maxWaiters", maxWaiters, 0),

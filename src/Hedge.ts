@@ -28,7 +28,7 @@ import { callable, type Checks, checks, checksOf, inside, known } from "./intern
 import { clockOf, monotonicMillis } from "./internal/clock.ts"
 import { configured } from "./internal/config.ts"
 import { Refused } from "./internal/refused.ts"
-import { get } from "./internal/safe.ts"
+import { get, guarded } from "./internal/safe.ts"
 import { shared } from "./internal/shared.ts"
 import type { InvalidOption } from "./InvalidOption.ts"
 import type * as RetryInfo from "./RetryInfo.ts"
@@ -309,7 +309,8 @@ export interface CallOptions {
   readonly cost?: number | undefined
   /**
    * Whether a failure starts the next send; otherwise it ends the call. It is given the classifier's facts,
-   * `undefined` for unknown errors. Default: any known failure that is not final, since the call can run twice.
+   * `undefined` for unknown errors. Default: any known failure that is not final, since the call can run twice. Where it
+   * throws, the default answers.
    */
   readonly isRetryable?: ((error: any, info: RetryInfo.RetryInfo | undefined) => boolean) | undefined
 }
@@ -348,12 +349,11 @@ export const delayOf = (check: Checks, field: string, delay: Duration.Input): nu
 export const validatedCall = (check: Checks, options: CallOptions): HedgeOptions => {
   const { after = quantile(), atMost = 1, cost = 1, isRetryable = asFacts } = options
   check.names.add("after")
-  callable(check, "isRetryable", isRetryable, "a function of an error")
   return known(check, options, {
     after: isQuantile(after) ? after : delayOf(check, "after", after),
     atMost: check.between("atMost", check.count("atMost", atMost, 0), 0, 10),
     cost: check.positive("cost", cost),
-    react: reactTo(isRetryable),
+    react: reactTo(guarded(callable(check, "isRetryable", isRetryable, "a function of an error"), asFacts)),
     waitsOut: false,
     release: undefined
   })

@@ -18,9 +18,10 @@
 
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { callable, checks, checksOf, known } from "./internal/checks.ts"
+import { callable, checks, checksOf, known, predicate } from "./internal/checks.ts"
 import { monotonicMillis } from "./internal/clock.ts"
 import { tokenEpsilon } from "./internal/math/bucket.ts"
+import { guarded } from "./internal/safe.ts"
 import * as RetryQuota from "./RetryQuota.ts"
 import type { RetryQuotaStore } from "./RetryQuotaStore.ts"
 import type { Outcome } from "./SendGate.ts"
@@ -126,7 +127,7 @@ export interface InFlightOptions {
   readonly atLeast?: number | undefined
   /**
    * Your own rule, in place of the two: how many retries may be in progress. A retry passes while there are fewer.
-   * Default: the share rounded down, but at least `atLeast`.
+   * Where it throws, or gives no number, none. Default: the share rounded down, but at least `atLeast`.
    */
   readonly most?: ((underWay: UnderWay) => number) | undefined
 }
@@ -171,7 +172,7 @@ export const validatedInFlight = (options: InFlightOptions): Most => {
   if (options.most === undefined) return ({ sends }) => Math.max(atLeast, Math.floor(share * sends + tokenEpsilon))
   const most = callable(check, "most", options.most, "a function of the sends in progress")
   return options.share === undefined && options.atLeast === undefined
-    ? most
+    ? guarded((underWay: UnderWay) => most(underWay) || 0, () => 0)
     : check.reject("most", most, "undefined if share or atLeast is given")
 }
 
@@ -190,7 +191,7 @@ export interface GrpcOptions {
   readonly tokenRatio?: number | undefined
   /**
    * Whether a failure takes a token. Default: one that may be retried, a throttle, a timeout, or one whose retry a
-   * rule forbids.
+   * rule forbids. Where it throws, the default answers.
    */
   readonly isFailure?: ((outcome: Outcome) => boolean) | undefined
 }
@@ -215,15 +216,17 @@ export const grpc = (options: GrpcOptions = {}): Effect.Effect<RetryQuotaStore> 
  */
 export const validatedGrpc = (options: GrpcOptions) => {
   const check = checksOf("RetryBudget.grpc", options)
-  const { isFailure = isRejected, maxTokens = 10, tokenRatio = 0.1 } = options
+  const { maxTokens = 10, tokenRatio = 0.1 } = options
   check.names.add("maxTokens")
   if (!Number.isInteger(maxTokens) || maxTokens < 1 || maxTokens > 1000) {
     check.reject("maxTokens", maxTokens, "a whole number from 1 to 1000")
   }
   check.between("tokenRatio", tokenRatio, 0.001, maxTokens)
-  callable(check, "isFailure", isFailure, "a function of an outcome")
-  known(check, options)
-  return { maxMilliTokens: maxTokens * 1000, milliRatio: Math.floor(tokenRatio * 1000 + tokenEpsilon), isFailure }
+  return known(check, options, {
+    maxMilliTokens: maxTokens * 1000,
+    milliRatio: Math.floor(tokenRatio * 1000 + tokenEpsilon),
+    isFailure: predicate(check, "isFailure", options.isFailure, isRejected)
+  })
 }
 
 /**

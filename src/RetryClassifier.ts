@@ -56,9 +56,9 @@ const throttledInfo = RetryInfo.throttled()
  */
 export const classify = (classifier: RetryClassifier, error: unknown): Option.Option<RetryInfo.RetryInfo> => {
   try {
-    if (!Cause.isCause(error)) return classifier(error)
-    const failure = firstIn(error)
-    return failure === undefined ? veto : classifier(failure.error)
+    const failure = Cause.isCause(error) ? firstIn(error) : { error }
+    const info = failure === undefined ? veto : classifier(failure.error)
+    return Option.isOption(info) ? info : none
   } catch {
     return none
   }

@@ -24,7 +24,9 @@ import type { Send } from "./SendGate.ts"
 /**
  * Notified while a call runs. A callback gets the error and the caller's services, including its span. The call
  * continues when the callback returns, or, if it returns an effect, which needs no services and cannot fail, when that
- * is done. So it must be quick. If it throws or dies, the call dies with that defect.
+ * is done, or after a minute. So it must be quick. If it throws or dies after a failure, the call dies with that defect,
+ * and its tokens go back. A success stays one, and hedges and sends are made all the same: then the library only warns,
+ * once.
  *
  * @category models
  * @since 0.1.0
@@ -46,7 +48,7 @@ export interface RetryObserver {
    * it. `Effect.retry` cannot: see {@link call}.
    */
   readonly onCall?: Around<[context: Caller]> | undefined
-  /** A send is made. To see how it ends, even if interrupted, hold a pass as a gate does. It must not throw. */
+  /** A send is made. To see how it ends, even if interrupted, hold a pass as a gate does. */
   readonly onSend?: ((send: Send) => void) | undefined
   /**
    * A send waits for a gate, or is refused by it, or a retry waits for tokens (`"RetryQuota"`): what it returns runs in

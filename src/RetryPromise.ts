@@ -116,9 +116,9 @@ export interface RetryOptions {
    * `undefined`.
    */
   readonly classify?: ((error: unknown) => Verdict | PromiseLike<Verdict>) | undefined
-  /** A retry will be made, after its delay. The call waits for a returned promise; an exception ends the call. */
+  /** A retry will be made, after its delay. The call waits for a returned promise, up to a minute; an exception ends it. */
   readonly onRetry?: ((error: unknown, info: Retried) => unknown) | undefined
-  /** A failed call is not retried. The call waits for a returned promise. */
+  /** A failed call is not retried. The call waits for a returned promise, up to a minute. */
   readonly onStop?: ((error: unknown, info: Stop) => unknown) | undefined
 }
 

@@ -59,8 +59,9 @@ export interface Outcome {
 }
 
 /**
- * A send that has passed. The library calls exactly one of the two, once. Neither may throw: other gates would not be
- * notified of this send. A gate without per-send state can hand out the same pass to all.
+ * A send that has passed. The library calls exactly one of the two, once. Neither should throw: the other gates are
+ * notified all the same, and the call ends as it would, but the gate may have lost count. A gate without per-send state
+ * can hand out the same pass to all.
  *
  * @category models
  * @since 0.1.0
@@ -91,7 +92,7 @@ export interface SendGate<out E = unknown> {
   readonly enter: (send: Send) => void | Effect.Effect<void, E>
   /**
    * Whether the resource it guards is short of capacity at this moment of the monotonic clock. If so, optional sends
-   * such as hedges are not made. It must not throw, and answers within one step. Default: it never is.
+   * such as hedges are not made. It answers within one step; if it throws, it is not. Default: it never is.
    */
   readonly isStrained?: ((nowMillis: number) => boolean) | undefined
 }

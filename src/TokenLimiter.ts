@@ -122,7 +122,7 @@ export interface Options {
    * The usage of a call without an estimate, until some have ended. Default 1,000 input tokens and 1,000 output tokens.
    */
   readonly estimate?: Estimate | undefined
-  /** Reads the usage from the value of a success, or a part of a stream. Default {@link usageOf}. */
+  /** Reads the usage from the value of a success, or a part of a stream. If it throws, none. Default {@link usageOf}. */
   readonly usage?: ((value: unknown) => Usage | undefined) | undefined
   /** What a send does without enough tokens. Default `"wait"`. */
   readonly whenFull?: "wait" | "fail" | undefined

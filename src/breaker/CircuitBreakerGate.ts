@@ -13,6 +13,7 @@
 
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
+import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -21,7 +22,7 @@ import * as Layer from "effect/Layer"
 import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
 import type * as Scope from "effect/Scope"
 import { CoolDown } from "../CoolDown.ts"
-import { callable, checksOf, known } from "../internal/checks.ts"
+import { checksOf, known, predicate } from "../internal/checks.ts"
 import { Refused } from "../internal/refused.ts"
 import * as RetryInfo from "../RetryInfo.ts"
 import * as SendGate from "../SendGate.ts"
@@ -66,9 +67,14 @@ export interface Options {
   /**
    * Whether a failure counts against the called service. Default: one that may be retried, a throttle, a timeout, or
    * one whose retry a rule forbids. Its `retryAfter` extends the time the circuit stays open. Any other failure is a
-   * response, like a success.
+   * response, like a success. Where it throws, the default answers.
    */
   readonly isFailure?: ((outcome: SendGate.Outcome) => boolean) | undefined
+  /**
+   * How long a probe may take before the circuit lets the next one through: a finite duration above 0, longer than any
+   * good send. Default 1 minute.
+   */
+  readonly probeTime?: Duration.Input | undefined
 }
 
 /**
@@ -89,6 +95,13 @@ const refusalOf = (key: string, cause: CircuitBreaker.CircuitBreakerError): Circ
     retryAfter: cause.reason._tag === "CircuitOpen" ? cause.reason.retryAfter : undefined
   })
 
+/** Valid options. */
+interface Valid {
+  readonly key: string
+  readonly isFailure: (outcome: SendGate.Outcome) => boolean
+  readonly probeMillis: number
+}
+
 class CircuitGate implements SendGate.SendGate<CircuitRefused> {
   readonly name = "CircuitBreaker"
   readonly order = 150
@@ -96,15 +109,12 @@ class CircuitGate implements SendGate.SendGate<CircuitRefused> {
   private readonly isFailure: (outcome: SendGate.Outcome) => boolean
   private readonly breaker: CircuitBreaker.CircuitBreaker
   private readonly scope: Scope.Scope
+  private readonly probeMillis: number
 
-  constructor(
-    key: string,
-    isFailure: (outcome: SendGate.Outcome) => boolean,
-    breaker: CircuitBreaker.CircuitBreaker,
-    scope: Scope.Scope
-  ) {
+  constructor({ isFailure, key, probeMillis }: Valid, breaker: CircuitBreaker.CircuitBreaker, scope: Scope.Scope) {
     this.key = key
     this.isFailure = isFailure
+    this.probeMillis = probeMillis
     this.breaker = breaker
     this.scope = scope
   }
@@ -115,12 +125,12 @@ class CircuitGate implements SendGate.SendGate<CircuitRefused> {
     let held = () => {
       isHeld = true
     }
-    const ended = Effect.callback<CircuitBreaker.Outcome>((end) => {
-      send.hold({
-        settle: (outcome) => end(Effect.succeed(this.outcomeOf(outcome))),
-        cancel: () => end(Effect.succeed(CircuitBreaker.ignored))
-      })
+    const ended = Effect.suspend(() => {
+      const outcome = Deferred.makeUnsafe<CircuitBreaker.Outcome>()
+      const end = (result: CircuitBreaker.Outcome) => Deferred.doneUnsafe(outcome, Effect.succeed(result))
+      send.hold({ settle: (outcome) => end(this.outcomeOf(outcome)), cancel: () => end(CircuitBreaker.ignored) })
       held()
+      return this.inTime(Deferred.await(outcome))
     })
     const fiber = Effect.runForkWith(send.context)(this.booked(send, ended))
     const exit = fiber.pollUnsafe()
@@ -134,6 +144,16 @@ class CircuitGate implements SendGate.SendGate<CircuitRefused> {
       fiber.addObserver((exit) => resume(this.refused(exit)))
       return Fiber.interrupt(fiber)
     })
+  }
+
+  /** A probe that takes too long leaves its place to the next. */
+  private inTime(ended: Effect.Effect<CircuitBreaker.Outcome>): Effect.Effect<CircuitBreaker.Outcome> {
+    const orElse = () =>
+      Effect.matchEffect(this.breaker.state(this.key), {
+        onSuccess: ({ _tag }) => _tag === "HalfOpen" ? Effect.succeed(CircuitBreaker.ignored) : ended,
+        onFailure: () => ended
+      })
+    return Effect.timeoutOrElse(ended, { duration: this.probeMillis, orElse })
   }
 
   private booked(
@@ -187,7 +207,8 @@ class CircuitGate implements SendGate.SendGate<CircuitRefused> {
  * **Details**
  *
  * A send that ends in a defect or an interruption, or is not made because a later gate refuses it, reports nothing to
- * the breaker and frees the slot of a probe. Closing the scope does the same for sends in progress.
+ * the breaker and frees the slot of a probe. So does a probe that takes longer than `probeTime`, whatever it ends with,
+ * and closing the scope does the same for sends in progress.
  *
  * @category constructors
  * @since 0.1.0
@@ -196,13 +217,16 @@ export const make = (
   options: Options
 ): Effect.Effect<SendGate.SendGate<CircuitRefused>, never, CircuitBreaker.CircuitBreaker | Scope.Scope> => {
   const check = checksOf("CircuitBreakerGate.make", options)
-  const { isFailure = isRejected, key } = options
+  const { key } = options
   check.names.add("key")
   if (typeof key !== "string") check.reject("key", key, "a string")
-  callable(check, "isFailure", isFailure, "a function of an outcome")
-  known(check, options)
+  const valid = known(check, options, {
+    key,
+    isFailure: predicate(check, "isFailure", options.isFailure, isRejected),
+    probeMillis: check.positiveDuration("probeTime", options.probeTime, 60_000)
+  })
   return Effect.gen(function*() {
-    return new CircuitGate(key, isFailure, yield* CircuitBreaker.CircuitBreaker, yield* Effect.scope)
+    return new CircuitGate(valid, yield* CircuitBreaker.CircuitBreaker, yield* Effect.scope)
   })
 }
 

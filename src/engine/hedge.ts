@@ -5,6 +5,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
+import { look } from "../internal/safe.ts"
 import { classify } from "../RetryClassifier.ts"
 import type { RetryInfo } from "../RetryInfo.ts"
 import type { Hedge } from "../RetryObserver.ts"
@@ -12,7 +13,7 @@ import type { Reservation, RetryQuotaStore } from "../RetryQuotaStore.ts"
 import type { Latencies } from "../state/latencies.ts"
 import { Permit } from "./permit.ts"
 import { admissionUntil, failAgain, send, settling } from "./send.ts"
-import { type AnyEffect, asking, isWait, notified } from "./wait.ts"
+import { type AnyEffect, asking, notified, told } from "./wait.ts"
 import { type AnyFiber, gatesWith, InsideCall, Mark, World, worldOf } from "./world.ts"
 
 /** What the calls of a resource share. */
@@ -241,7 +242,9 @@ class Race {
   private paid(hedge: Sending): AnyEffect {
     const now = this.world.nowMillis
     if (now >= this.deadlineAtMillis) return this.refuse(hedge, "deadline")
-    if (this.world.gates.some((gate) => gate.isStrained?.(now) === true)) return this.refuse(hedge, "strained")
+    if (this.world.gates.some((gate) => look(() => gate.isStrained?.(now)) === true)) {
+      return this.refuse(hedge, "strained")
+    }
     const { budget } = this.home
     const answer = budget.reserve(this.options.cost, this.world.clock)
     if (typeof answer !== "function") {
@@ -409,8 +412,10 @@ class Race {
 
   private tell(hedge: Sending, event: Hedge["event"]): AnyEffect {
     const { context, observer } = this.world
-    const wait = observer.onHedge?.({ event, hedge: hedge.index, reason: hedge.refused }, hedge.error, context)
-    return isWait(wait) ? wait : Effect.void
+    return told(
+      this.world,
+      () => observer.onHedge?.({ event, hedge: hedge.index, reason: hedge.refused }, hedge.error, context)
+    ) ?? Effect.void
   }
 }
 

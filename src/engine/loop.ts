@@ -174,8 +174,7 @@ const ending = (decider: Decider, cause: Cause.Cause<unknown>, orElse: OrElse | 
 
 /** A successful first send that only the quota sees. */
 const quietly = (value: any): AnyEffect => {
-  const { clock, store } = back(current())
-  earn(store, clock)
+  earn(back(current()))
   return Effect.succeed(value)
 }
 

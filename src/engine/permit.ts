@@ -6,6 +6,7 @@ import { classify } from "../RetryClassifier.ts"
 import type { RetryInfo } from "../RetryInfo.ts"
 import type { Reservation } from "../RetryQuotaStore.ts"
 import type { Outcome, Pass, Send } from "../SendGate.ts"
+import { safely } from "../state/sharing.ts"
 import type { AnyFiber, World } from "./world.ts"
 
 /** Two reservations for one send, of a store that cannot resize one. It shrinks by the second as a whole. */
@@ -62,6 +63,19 @@ class Ended implements Outcome {
     return this.now < 0 ? this.now = this.world.nowMillis : this.now
   }
 }
+
+const notify = (permit: Permit): void => permit.world.observer.onSend?.(permit)
+
+const depart = ({ reservation, retry }: Permit): void => {
+  reservation?.sent?.()
+  if (retry === 0) reservation?.spend()
+}
+
+const settleTokens = ({ reservation, state }: Permit): unknown =>
+  state === "spent" ? reservation?.spend() : reservation?.giveBack()
+
+const settle = (pass: Pass, outcome: Outcome | undefined): void =>
+  outcome === undefined ? pass.cancel() : pass.settle(outcome)
 
 /**
  * What one send holds: quota tokens and gate passes. It is taken, then the send is made, then it is settled, once: a
@@ -132,18 +146,15 @@ export class Permit implements Send {
    */
   sent(isSend = true): void {
     if (this.state !== "taken") return
-    if (isSend) this.world.observer.onSend?.(this)
+    if (isSend) safely(this.world, notify, this)
     this.state = "sent"
-    this.reservation?.sent?.()
-    if (this.retry === 0) this.reservation?.spend()
+    safely(this.world, depart, this)
   }
 
   /** The send was never made: everything goes back. Returns `false` if it was made or is already settled. */
   cancel(): boolean {
     if (this.state !== "taken") return false
     this.end("canceled")
-    this.reservation?.giveBack()
-    if (this.passes !== undefined) { for (const pass of this.passes) pass.cancel() }
     return true
   }
 
@@ -174,18 +185,17 @@ export class Permit implements Send {
 
   private ended(tag: Outcome["_tag"], error?: unknown, value?: unknown): void {
     if (this.state !== "sent") return
-    const isBack = tag === "Success"
-    this.end(isBack ? "returned" : "spent")
-    if (isBack) this.reservation?.giveBack()
-    else this.reservation?.spend()
-    if (this.passes === undefined) return
-    const outcome = new Ended(tag, error, value, this.world)
-    for (const pass of this.passes) pass.settle(outcome)
+    const outcome = this.passes && new Ended(tag, error, value, this.world)
+    this.end(tag === "Success" ? "returned" : "spent", outcome)
   }
 
-  private end(state: Permit["state"]): void {
+  /** Settles all that it holds, whatever a store or a gate of the user's throws. */
+  private end(state: Permit["state"], outcome?: Outcome): void {
+    const { passes, world } = this
     this.state = state
     this.watch?.release(this)
+    safely(world, settleTokens, this)
+    if (passes !== undefined) { for (const pass of passes) safely(world, settle, pass, outcome) }
   }
 }
 

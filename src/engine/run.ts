@@ -13,7 +13,7 @@ import type { RetryInfo } from "../RetryInfo.ts"
 import type { Ask } from "../RetryQuotaStore.ts"
 import { Permit } from "./permit.ts"
 import { admissionUntil, earn } from "./send.ts"
-import { type AnyEffect, isWait, notified } from "./wait.ts"
+import { type AnyEffect, notified, waited } from "./wait.ts"
 import { type AnyFiber, InsideCall, isInside, Mark, type World } from "./world.ts"
 
 /** What bounds the next send. */
@@ -171,8 +171,8 @@ export class Run {
     const { onRetry } = world.observer
     if (onRetry === undefined) return undefined
     try {
-      const wait = onRetry(retry, this.error, world.context)
-      return isWait(wait) ? Effect.onError(wait, () => Effect.sync(() => this.ended())) : undefined
+      const wait = waited(onRetry(retry, this.error, world.context))
+      return wait && Effect.onError(wait, () => Effect.sync(() => this.ended()))
     } catch (defect) {
       this.ended()
       throw defect
@@ -187,8 +187,7 @@ export class Run {
 
   /** Notifies of the end. */
   stopped(stop: Stop): Effect.Effect<void> | undefined {
-    const wait = this.world.observer.onStop?.(stop, this.error, this.world.context)
-    return isWait(wait) ? wait : undefined
+    return waited(this.world.observer.onStop?.(stop, this.error, this.world.context))
   }
 
   /**
@@ -212,7 +211,7 @@ export class Run {
   succeeded(value: unknown): Effect.Effect<void> | undefined {
     this.arrived()
     this.permit?.succeeded(value)
-    if (this.retry === undefined && !isInside(this.world)) earn(this.world.store, this.world.clock)
+    if (this.retry === undefined && !isInside(this.world)) earn(this.world)
     return notified(this.world, true, undefined)
   }
 

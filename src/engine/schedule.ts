@@ -247,8 +247,7 @@ class Fallback {
     this.isOpen = false
     if (!isOpen) return
     if (run === undefined) {
-      const { clock, store } = worldOf(fiber.context)
-      if (hasSucceeded) earn(store, clock)
+      if (hasSucceeded) earn(worldOf(fiber.context))
       return
     }
     if (run.world.nowMillis >= this.dueMillis) run.permit?.sent()

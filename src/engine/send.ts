@@ -1,5 +1,4 @@
 import * as Cause from "effect/Cause"
-import type * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
@@ -9,6 +8,7 @@ import { shared } from "../internal/shared.ts"
 import { QuotaExhausted } from "../RetryQuota.ts"
 import type { RetryQuotaStore } from "../RetryQuotaStore.ts"
 import type { SendGate } from "../SendGate.ts"
+import { safely } from "../state/sharing.ts"
 import { Permit } from "./permit.ts"
 import { type AnyEffect, asking, notified, waiting, within } from "./wait.ts"
 import { type AnyFiber, InsideCall, Mark, type World } from "./world.ts"
@@ -136,11 +136,12 @@ export const send = ({ admitted, expired, permit, refused, sent }: Sending): Any
   )
 }
 
+const deposit = ({ clock }: World, store: RetryQuotaStore): void => store.deposit(store.successIncrement, clock)
+
 /** A run has succeeded without a retry. */
-export const earn = (store: RetryQuotaStore | undefined, clock: Clock.Clock): void => {
-  if (store !== undefined && store.successIncrement > 0 && store.isFull !== true) {
-    store.deposit(store.successIncrement, clock)
-  }
+export const earn = (world: World): void => {
+  const { store } = world
+  if (store !== undefined && store.successIncrement > 0 && store.isFull !== true) safely(world, deposit, world, store)
 }
 
 /**
@@ -165,7 +166,7 @@ export const guarded = (self: AnyEffect, world: World, fiber: AnyFiber): AnyEffe
     fiber.setContext(context)
     const isSent = permit.state === "sent"
     permit.settle(exit)
-    if (permit.state === "returned") earn(world.store, world.clock)
+    if (permit.state === "returned") earn(world)
     if (!isSent || world.isUnseen) return undefined
     if (exit._tag === "Success") return notified(world, true, undefined)
     const failure = firstIn(exit.cause)

@@ -1,6 +1,7 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { Ask, Shortage } from "../RetryQuotaStore.ts"
+import { safely } from "../state/sharing.ts"
 import type { Permit } from "./permit.ts"
 import type { World } from "./world.ts"
 
@@ -16,6 +17,23 @@ export const asking = (ask: Ask, permit: Permit, patienceMillis: number): Effect
 export const within = <A, E, R>(self: Effect.Effect<A, E, R>, millis: number): Effect.Effect<A | void, E, R> =>
   millis === Infinity ? self : Effect.timeoutOrElse(self, { duration: millis, orElse: () => Effect.void })
 
+/** How long a run waits for its observer. */
+const patienceMillis = 60_000
+
+/** What a run has to wait for, if its observer returns an effect. */
+export const waited = (answer: void | Effect.Effect<void>): Effect.Effect<void> | undefined =>
+  Effect.isEffect(answer) ? within(answer, patienceMillis) : undefined
+
+const raise = (): never => {
+  throw undefined
+}
+
+/** Notifies an observer on which nothing depends. */
+export const told = (world: World, notify: () => void | Effect.Effect<void>): Effect.Effect<void> | undefined => {
+  const wait = waited(safely(world, notify))
+  return wait && Effect.catchDefect(wait, () => Effect.sync(() => safely(world, raise)))
+}
+
 /** A wait, as reported to the observer. */
 export const waiting = <A, E>(
   { context, observer }: World,
@@ -23,17 +41,11 @@ export const waiting = <A, E>(
   wait: Effect.Effect<A, E>
 ): Effect.Effect<A, E> => observer.onWait?.(wait, gate, context) ?? wait
 
-/** Whether an observer makes the run wait. */
-export const isWait = (answer: unknown): answer is Effect.Effect<void> => Effect.isEffect(answer)
-
-/** Notifies the observer of an attempt; returns what the run has to wait for. */
-export const notified = (
-  { context, observer }: World,
-  succeeded: boolean,
-  error: unknown
-): Effect.Effect<void> | undefined => {
-  const wait = observer.onAttempt?.(succeeded, error, context)
-  return isWait(wait) ? wait : undefined
+/** Notifies the observer of an attempt; returns what the run has to wait for. A success stays one. */
+export const notified = (world: World, succeeded: boolean, error: unknown): Effect.Effect<void> | undefined => {
+  const { context, observer: { onAttempt } } = world
+  if (onAttempt === undefined) return undefined
+  return succeeded ? told(world, () => onAttempt(true, error, context)) : waited(onAttempt(false, error, context))
 }
 
 /** First the one, if there is one, then the other. */

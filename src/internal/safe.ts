@@ -16,6 +16,16 @@ export const look = <A>(into: () => A): A | undefined => {
  */
 export const short = (value: unknown, most = 256): string => typeof value === "string" ? value.slice(0, most) : ""
 
+/** A function of the user's whose mistakes must not end a call: where it throws, the other one answers. */
+export const guarded = <F extends (a: any, b: any) => unknown>(f: F, otherwise: F): F =>
+  f === otherwise ? f : ((a, b) => {
+    try {
+      return f(a, b)
+    } catch {
+      return otherwise(a, b)
+    }
+  }) as F
+
 /** The property of any value, `undefined` if it is missing or reading it throws. */
 export const get = (value: unknown, key: PropertyKey): unknown => {
   if (value === null || (typeof value !== "object" && typeof value !== "function")) return undefined

@@ -11,8 +11,9 @@ import { Stateful } from "./stateful.ts"
 /** What changes a limit. */
 interface ConcurrencyRule<State> {
   readonly initial: State
-  /** How many sends may be in flight. Below 1, at most one, with a pause after it. */
-  readonly limit: (state: State) => number
+  readonly initialLimit: number
+  /** How many sends may be in flight. Below 1, at most one, with a pause after it. `undefined`: it cannot say. */
+  readonly limit: (state: State) => number | undefined
   readonly next: (state: State, sample: ConcurrencySample) => State
   /** Whether sends made now are timed. */
   readonly isTimed: (state: State) => boolean
@@ -81,8 +82,7 @@ export class ConcurrencyGate<E> extends Stateful<Level> implements SendGate<E> {
 
   constructor(options: ConcurrencyOptions<E>, random: Random.Random) {
     const { rule } = options
-    const limit = rule.limit(rule.initial)
-    super({ rule: rule.initial, limit, cuts: 0, cutMillis: -Infinity, pausedUntilMillis: -Infinity })
+    super({ rule: rule.initial, limit: rule.initialLimit, cuts: 0, cutMillis: -Infinity, pausedUntilMillis: -Infinity })
     this.options = options
     this.random = random
     this.untimed = new Slot(this, 0, undefined)
@@ -106,8 +106,7 @@ export class ConcurrencyGate<E> extends Stateful<Level> implements SendGate<E> {
     if (!isOtherRule) return
     const { rule } = options
     const { cutMillis } = this.state
-    const limit = rule.limit(rule.initial)
-    this.moveTo({ rule: rule.initial, limit, cutMillis, pausedUntilMillis: -Infinity })
+    this.moveTo({ rule: rule.initial, limit: rule.initialLimit, cutMillis, pausedUntilMillis: -Infinity })
     this.line.admit(any)
   }
 
@@ -167,6 +166,7 @@ export class ConcurrencyGate<E> extends Stateful<Level> implements SendGate<E> {
       rttMillis: sentMillis === undefined ? undefined : outcome.nowMillis - sentMillis
     })
     const limit = rule.limit(next)
+    if (limit === undefined) return
     const { pausedUntilMillis } = level
     const cutMillis = limit < level.limit ? outcome.nowMillis : level.cutMillis
     if (next !== level.rule || limit !== level.limit) this.moveTo({ rule: next, limit, cutMillis, pausedUntilMillis })

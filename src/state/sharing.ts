@@ -3,10 +3,16 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { clockOf, monotonicMillis } from "../internal/clock.ts"
+import { look } from "../internal/safe.ts"
 import type { AnyContext } from "../internal/shared.ts"
 import type { RetryQuotaStore } from "../RetryQuotaStore.ts"
 import type { SendGate } from "../SendGate.ts"
 import type { MemoryStore } from "./memoryStore.ts"
+
+interface Around {
+  readonly clock: Clock.Clock
+  readonly context: AnyContext
+}
 
 /** Things of one kind, dropped in a row after about one call each. */
 interface Dropped {
@@ -33,7 +39,7 @@ const warn = (context: AnyContext, clock: Clock.Clock, message: string): void =>
   const before = of(clock)
   if (before.has(message)) return
   before.set(message, undefined)
-  Effect.runSyncWith(context)(Effect.logWarning("effect-retry: " + message))
+  look(() => Effect.runSyncWith(context)(Effect.logWarning("effect-retry: " + message)))
 }
 
 /** A retry that costs more than the quota holds is never made: the capacity must be a mistake. */
@@ -47,6 +53,16 @@ export const warnUnseen = (context: AnyContext, clock: Clock.Clock, tried: Reado
     clock,
     `Effect.retry is not as in Effect ${tried}: it asks no gate, and retries are charged early. Use withRetry`
   )
+
+/** Calls code of the user's on which no call depends: a gate, a store, an observer. That it throws is only logged. */
+export const safely = <A, B, C>({ clock, context }: Around, f: (a: A, b: B) => C, a?: A, b?: B): C | undefined => {
+  try {
+    return f(a!, b!)
+  } catch {
+    warn(context, clock, "a gate, quota or observer throws: its counts may be off")
+    return undefined
+  }
+}
 
 /** The same of the quota that decides while Redis does not respond: said before that happens. */
 export const warnFallbackTooSmall = (context: AnyContext, clock: Clock.Clock, cost: number, capacity: number): void =>
@@ -138,11 +154,12 @@ export const watched = <A, E, R>(
 
 export const watchedQuota = <A extends { readonly store: RetryQuotaStore }, E, R>(
   make: Effect.Effect<A, E, R>
-): Effect.Effect<A, E, R | Scope.Scope> => watched("RetryQuota", make, ({ store }, clock) => store.balance(clock))
+): Effect.Effect<A, E, R | Scope.Scope> =>
+  watched("RetryQuota", make, ({ store }, clock) => look(() => store.balance(clock)) ?? 0)
 
 /** A gate is lost if its resource is short of capacity: the next call does not know. */
 export const watchedGate = <A extends { readonly gate: SendGate | undefined }, E, R>(
   name: string,
   make: Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R | Scope.Scope> =>
-  watched(name, make, ({ gate }, clock) => gate?.isStrained?.(monotonicMillis(clock)) === true ? 0 : 1)
+  watched(name, make, ({ gate }, clock) => look(() => gate?.isStrained?.(monotonicMillis(clock))) === true ? 0 : 1)

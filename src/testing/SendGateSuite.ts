@@ -44,7 +44,7 @@ export interface Options {
 
 /**
  * The laws of every gate: it gives each send one pass or a marked refusal, a canceled or interrupted send leaves no
- * trace, waiters pass in order of arrival, and each pass is settled once. `make` makes a new gate each time, in the
+ * trace, waiters pass in order of arrival, each pass is settled once, and whatever a send ended with. `make` makes a new gate each time, in the
  * same state. A broken law fails with `ContractBroken`. Time is that of a `TestClock`.
  *
  * @category constructors

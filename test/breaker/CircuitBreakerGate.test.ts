@@ -144,6 +144,26 @@ describe("CircuitBreakerGate", () => {
       assert.strictEqual(yield* tagOf, "Closed")
     }).pipe(Effect.provide(gated(1))))
 
+  it.effect("a probe that hangs leaves its place to the next after its time, and no other send does", () =>
+    Effect.gen(function*() {
+      const slow = yield* Effect.forkChild(withRetry(Effect.delay(Effect.fail(new Transient()), "2 minutes"), once))
+      yield* TestClock.adjust("90 seconds")
+      assert.strictEqual(yield* tagOf, "Closed")
+      yield* TestClock.adjust("30 seconds")
+      assert.strictEqual(yield* tagOf, "Open")
+      yield* Fiber.await(slow)
+      yield* TestClock.adjust("30 seconds")
+      const probe = yield* Effect.forkChild(withRetry(Effect.never, once))
+      yield* TestClock.adjust("59999 millis")
+      assert.instanceOf(yield* Effect.flip(withRetry(Effect.void, once)), CircuitBreakerGate.CircuitRefused)
+      yield* TestClock.adjust(1)
+      assert.strictEqual(yield* tagOf, "HalfOpen")
+      yield* withRetry(Effect.void, once)
+      assert.strictEqual(yield* tagOf, "Closed")
+      yield* Fiber.interrupt(probe)
+      assert.strictEqual(yield* tagOf, "Closed")
+    }).pipe(Effect.provide(gated(1))))
+
   it.effect("a negative answer does not open it; a hint of the server lengthens the time", () =>
     Effect.gen(function*() {
       yield* Effect.exit(withRetry(Effect.fail(new Terminal()), once))

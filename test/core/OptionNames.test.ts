@@ -422,7 +422,8 @@ const rows: ReadonlyArray<Row> = [
   }),
   row<CircuitBreakerGate.Options>("CircuitBreakerGate.make", CircuitBreakerGate.make, {
     key: "orders",
-    isFailure: () => true
+    isFailure: () => true,
+    probeTime: 10
   }),
   row<Waiter.Options<unknown, unknown>>("Waiter.make", Waiter.make, {
     acceptors: [Waiter.output("success")],

@@ -142,6 +142,10 @@ const gates: Gates = {
     room(() => ({ canceled: () => undefined })),
     room((room) => ({ canceled: () => (room.released(), room.released()) }))
   ],
+  "settles a send that ended with any value, even one that cannot be read": [
+    room((room) => ({ settled: ({ error }) => void ((error as any).status, room.released()) })),
+    room((room) => ({ settled: ({ value }) => void ((value as any)?.status, room.released()) }))
+  ],
   "makes no send without a pass, among concurrent fibers": [
     room(() => ({ full: () => Effect.void })),
     room(() => ({ full: () => Effect.never }))

@@ -106,3 +106,59 @@ export const functionsWithOptions = (source: string): ReadonlyArray<string> => {
   })
   return [...new Set<string>(names)].sort()
 }
+
+/** Whether a type is that of a function, or has one among its parts, or is named after one. */
+const isFunction = (node: any, functions: ReadonlySet<string>): boolean => {
+  if (node === null || typeof node !== "object") return false
+  if (Array.isArray(node)) return node.some((one) => isFunction(one, functions))
+  if (node.type === "TSFunctionType") return true
+  const { right = node.typeName } = node.typeName ?? {}
+  if (node.type === "TSTypeReference" && functions.has(right?.name)) return true
+  return Object.entries(node).some(([key, value]) => key !== "parent" && isFunction(value, functions))
+}
+
+/** What a module declares: in its own file, and in internal ones from which it exports again. */
+const declarationsOf = (source: string): ReadonlyArray<any> => {
+  const again = parsed(source).statements.flatMap(({ source: from, type }) =>
+    type !== "ExportNamedDeclaration" || from === null
+      ? []
+      : [new URL(from.value, new URL(source, root)).pathname.slice(root.pathname.length)]
+  )
+  const files = new Set([source, ...again.filter((file) => publicModules.every(({ source }) => source !== file))])
+  return [...files].flatMap((file) => parsed(file).statements).flatMap(({ declaration }) => declaration ?? [])
+}
+
+/** The names of the types of functions that the public modules export. */
+const functionTypes: ReadonlySet<string> = new Set(
+  publicModules.flatMap(({ source }) => declarationsOf(source)).flatMap(({ id, type, typeAnnotation }) =>
+    type === "TSTypeAliasDeclaration" && isFunction(typeAnnotation, new Set()) ? [id.name] : []
+  )
+)
+
+/** What a program may implement, or passes as options. */
+const isGiven = /(?:Options|^Rule|^RetryObserver|^SendGate|^Pass|^RetryQuotaStore|^Reservation|^Acceptor)$/
+
+const callbacksOf = ({ name, source }: Module): ReadonlyArray<string> =>
+  declarationsOf(source).flatMap(({ body, id, type }) =>
+    type !== "TSInterfaceDeclaration" || !isGiven.test(id.name)
+      ? []
+      : body.body.flatMap(({ key, type, typeAnnotation }: any) =>
+        type === "TSMethodSignature" || isFunction(typeAnnotation, functionTypes)
+          ? [`${name.split("/").at(-1)}.${id.name}.${key.name}`]
+          : []
+      )
+  )
+
+/** The functions that a program gives the library as members of a record: as `Module.Interface.member`. */
+export const callbacks: ReadonlyArray<string> = publicModules.filter(({ name }) => name.startsWith("effect-retry"))
+  .flatMap(callbacksOf)
+
+/** The names under which the library checks that it is given a function. */
+export const checkedCallbacks: ReadonlyArray<string> = fs.readdirSync(new URL("src", root), {
+  encoding: "utf8",
+  recursive: true
+}).filter((path) => path.endsWith(".ts")).flatMap((path) =>
+  [...read(`src/${path}`).matchAll(/(?:callable|predicate)\((?:check|checks\([^)]*\)), "(\w+)"/g)].map(([, name]) =>
+    name!
+  )
+)

@@ -80,8 +80,8 @@ class HttpCall {
       this.failure = undefined
       this.isDropped = false
       const { newConnection } = this.settings
-      const fresh = resends > 0 && !this.reuse && newConnection !== undefined ? newConnection(send) : send
-      const plain = this.timely(fresh).pipe(
+      const fresh = resends > 0 && !this.reuse ? newConnection?.(send) : undefined
+      const plain = this.timely(Effect.isEffect(fresh) ? fresh : send).pipe(
         Effect.provideService(CurrentClassifier, this.outer),
         Effect.provideService(CurrentObserver, this.observer)
       )

@@ -31,8 +31,8 @@ const numberIn = (value: unknown): number | undefined => {
 /** What the headers of a response say about a limit; `undefined` if nothing. */
 export const limitsIn = (value: unknown) => {
   const found = headersIn(value)
-  if (found === undefined) return undefined
-  const header = headerIn(found)
+  const header = found && look(() => headerIn(found))
+  if (header === undefined) return undefined
   const read = (name: string) => numberIn(look(() => header(name)))
   return limitNames.map((name) => {
     const [limit, remaining] = (["limit", "remaining"] as const).map((of) =>

@@ -69,6 +69,29 @@ const undoes: Body = (subject, twin) =>
     same("how many sends pass after as many were canceled", yield* subject.room, yield* twin.room)
   })
 
+/** What a program, a server or another library may fail or succeed with. */
+const unreadable = (): ReadonlyArray<unknown> => {
+  const { proxy, revoke } = Proxy.revocable({}, {})
+  revoke()
+  const throwing = () => {
+    throw new Error("it cannot be read")
+  }
+  return [undefined, null, Number.NaN, Symbol("a"), proxy, new Proxy({}, { get: throwing, ownKeys: throwing })]
+}
+
+const settlesAny: Body = (subject) =>
+  Effect.gen(function*() {
+    for (const value of unreadable()) {
+      for (const _tag of ["Success", "Failure"] as const) {
+        const [own, error] = _tag === "Success" ? [value, undefined] : [undefined, value]
+        for (const pass of (yield* subject.enter()).passes) {
+          const exit = yield* Effect.exit(subject.settle(pass, { _tag, value: own, error, info: undefined }))
+          same("whether a pass can be settled with any value", Exit.isSuccess(exit), true)
+        }
+      }
+    }
+  })
+
 /** Nothing stays full forever. */
 const reopens = (subject: GateSubject, what: string) =>
   Effect.gen(function*() {
@@ -274,6 +297,7 @@ const ofOne = (whenFull: WhenFull): Readonly<Record<string, Body>> => ({
   "gives one pass to each send it admits, and none to others": givesOne,
   [whenFull === "never" ? "holds no send back" : "holds a send back when it is full"]: holdsBack(whenFull),
   "undoes the effect of passing when a pass is canceled": undoes,
+  "settles a send that ended with any value, even one that cannot be read": settlesAny,
   "makes no send without a pass, among concurrent fibers": concurrent
 })
 

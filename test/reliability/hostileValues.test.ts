@@ -1,0 +1,211 @@
+/** Values that cannot be read, as the error and as the result of a call, through all gates at once and every driver. */
+import { assert, describe, it } from "@effect/vitest"
+import {
+  AdaptiveRateLimiter,
+  attempt,
+  awsAdaptive,
+  awsStandard,
+  Hedge,
+  RetryPromise,
+  RetryQuota,
+  RetryStrategy,
+  SendGate,
+  withRetry
+} from "effect-retry"
+import * as CircuitBreakerGate from "effect-retry/CircuitBreakerGate"
+import * as ClientThrottle from "effect-retry/ClientThrottle"
+import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
+import * as CoolDown from "effect-retry/CoolDown"
+import * as RetryBudget from "effect-retry/RetryBudget"
+import * as RetryDriver from "effect-retry/RetryDriver"
+import * as RetryStream from "effect-retry/RetryStream"
+import * as TokenLimiter from "effect-retry/TokenLimiter"
+import * as Cause from "effect/Cause"
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
+import * as Stream from "effect/Stream"
+import * as TestClock from "effect/testing/TestClock"
+import { driven } from "../utils/driven.ts"
+import { withRandom } from "../utils/vectors.ts"
+import { inTime } from "./utils/inTime.ts"
+
+const throwing = () => {
+  throw new Error("it cannot be read")
+}
+
+const revoked = (target: object = {}): object => {
+  const { proxy, revoke } = Proxy.revocable(target, {})
+  revoke()
+  return proxy
+}
+
+/** An object whose property cannot be read. */
+const guarding = (...names: ReadonlyArray<string>): object =>
+  Object.defineProperties({}, Object.fromEntries(names.map((name) => [name, { get: throwing, enumerable: true }])))
+
+const cyclic = () => {
+  const error = new Error("a")
+  return Object.assign(error, { cause: error, reason: error, response: error, headers: error })
+}
+
+const withHeaders = (headers: unknown) => ({ status: 503, headers, response: { status: 503, headers } })
+
+const headersOf = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, n) => [`x-${n}`, "1"]))
+
+const values: Readonly<Record<string, () => unknown>> = {
+  "undefined": () => undefined,
+  "null": () => null,
+  "NaN": () => Number.NaN,
+  "a symbol": () => Symbol("a"),
+  "a revoked proxy": revoked,
+  "a revoked function": () => revoked(throwing),
+  "a proxy whose traps throw": () =>
+    new Proxy({}, { get: throwing, has: throwing, ownKeys: throwing, getPrototypeOf: throwing }),
+  "getters that throw": () =>
+    guarding(
+      "status",
+      "statusCode",
+      "headers",
+      "response",
+      "cause",
+      "reason",
+      "name",
+      "message",
+      "code",
+      "usage",
+      "_tag"
+    ),
+  "a cause that throws": () => Object.defineProperty(new Error("a"), "cause", { get: throwing }),
+  "a cycle": cyclic,
+  "headers that are revoked": () => withHeaders(revoked()),
+  "headers whose names cannot be listed": () => withHeaders(new Proxy({}, { ownKeys: throwing })),
+  "headers whose values throw": () => withHeaders(guarding("retry-after", "x-ratelimit-limit-tokens")),
+  "headers whose get throws": () => withHeaders({ get: throwing }),
+  "headers without end": () =>
+    withHeaders({
+      *[Symbol.iterator]() {
+        for (;;) yield ["a", "b"]
+      }
+    }),
+  "so many headers": () => withHeaders(headersOf(10_000)),
+  "hints of all kinds": () => withHeaders({ "retry-after": "1e308", "ratelimit-reset": "-1", "retry-after-ms": "NaN" }),
+  "a date at the end of time": () => withHeaders({ "retry-after": new Date(8.64e15).toUTCString() }),
+  "a usage that is revoked": () => ({ usage: revoked() }),
+  "a usage of nonsense": () => ({ usage: { input_tokens: -1, output_tokens: "5", prompt_tokens: Number.NaN } }),
+  "facts of nonsense": () => ({ "~effect-retry/RetryInfo": 5, $retryable: revoked(), $metadata: revoked() })
+}
+
+type Call = Effect.Effect<unknown, unknown, any>
+
+const promised = (send: Effect.Effect<unknown, unknown>): Call =>
+  Effect.contextWith((context: Context.Context<never>) =>
+    Effect.callback((resume) => {
+      const retry = RetryPromise.make(awsStandard, { context })
+      void retry(() => Effect.runPromise(send)).then(
+        (value) => resume(Effect.succeed(value)),
+        (error) => resume(Effect.fail(error))
+      )
+    })
+  )
+
+const drivers: Readonly<Record<string, (send: Effect.Effect<unknown, unknown>) => Call>> = {
+  "withRetry": (send) => withRetry(send, awsAdaptive),
+  "Effect.retry": (send) => Effect.retry(send, awsAdaptive),
+  "attempt": (send) => attempt(send),
+  "Hedge.hedged": (send) => withRetry(Hedge.hedged(send, { after: 5 }), awsAdaptive),
+  "RetryStrategy.run": (send) =>
+    Effect.flatMap(
+      RetryStrategy.make(awsAdaptive),
+      (strategy) => Effect.provideService(RetryStrategy.run(send), RetryStrategy.RetryStrategy, strategy)
+    ),
+  "RetryDriver": (send) => driven(send, RetryDriver.make(awsAdaptive)),
+  "RetryStream.resume": (send) =>
+    Effect.map(
+      Stream.runCollect(RetryStream.resume(awsAdaptive, () => Stream.fromEffect(send))),
+      ([value]) => value
+    ),
+  "RetryPromise.make": promised
+}
+
+const breaker = CircuitBreakerGate.layer({ key: "a" }).pipe(
+  Layer.provide(CircuitBreaker.layer({ tripPolicy: CircuitBreaker.consecutive(1000), openDuration: "1 second" })),
+  Layer.provide(CircuitBreaker.layerStoreMemory())
+)
+
+const budgets = RetryQuota.layerStore(
+  RetryBudget.all([
+    RetryBudget.bucket(),
+    RetryBudget.grpc({ maxTokens: 1000 }),
+    RetryBudget.share(),
+    RetryBudget.inFlight()
+  ])
+)
+
+const gates = Layer.mergeAll(
+  breaker,
+  budgets,
+  Hedge.layer(),
+  CoolDown.layer(),
+  ClientThrottle.layer(),
+  AdaptiveRateLimiter.layer(),
+  TokenLimiter.layer({ tokens: 1_000_000, estimate: 1 }),
+  ConcurrencyLimiter.layer({ rule: ConcurrencyLimiter.fixed(1), whenFull: "fail" })
+)
+
+const free = Effect.gen(function*() {
+  const limiter = yield* ConcurrencyLimiter.ConcurrencyLimiter
+  assert.deepInclude(yield* limiter.state, { inFlight: 0, waiting: 0 })
+  const healthy = yield* inTime(withRetry(Effect.succeed("ok"), awsAdaptive))
+  assert.deepStrictEqual(healthy, Exit.succeed("ok") as never)
+})
+
+const isRefused = (error: any): boolean => typeof error?._tag === "string" && error[SendGate.Refused] === true
+
+/** Whether one can ask for a property: a promise asks its value for `then`, and a stream of Effect its error for a key. */
+const isAskable = (value: unknown): boolean => {
+  try {
+    return Reflect.has(Object(value), "then") || true
+  } catch {
+    return false
+  }
+}
+
+const asks = ["RetryPromise.make", "RetryStream.resume"]
+
+describe("a value that cannot be read", () => {
+  for (const [driver, call] of Object.entries(drivers)) {
+    for (const [name, make] of Object.entries(values)) {
+      it.effect(`comes out of ${driver} as it is, and nothing is kept: ${name}`, () =>
+        Effect.gen(function*() {
+          const value = make()
+          if (isAskable(value) || !asks.includes(driver)) {
+            const succeeded = yield* inTime(call(Effect.succeed(value)))
+            assert.isTrue(Exit.isSuccess(succeeded!) && Object.is(succeeded.value, value), "the success")
+            // It may have been a hint.
+            yield* TestClock.adjust("1 hour")
+            yield* free
+          }
+          const failed = yield* inTime(call(Effect.fail(value)))
+          const reason = Exit.isFailure(failed!) ? failed.cause.reasons[0] : undefined
+          const error = reason !== undefined && Cause.isFailReason(reason) ? reason.error : reason
+          // A gate that has learned from the first send may refuse the next.
+          const isOwn = Object.is(error, value) || isRefused(error)
+          assert.isTrue(isOwn || (asks.includes(driver) && !isAskable(value)), "the failure")
+          yield* TestClock.adjust("1 hour")
+          yield* free
+        }).pipe(Effect.provide(gates), withRandom(0.999)))
+    }
+  }
+
+  it.effect("may have a hundred thousand headers", () =>
+    Effect.gen(function*() {
+      const value = withHeaders(headersOf(100_000))
+      const exit = yield* inTime(withRetry(Effect.fail(value), awsStandard))
+      assert.isTrue(Exit.isFailure(exit!))
+      yield* TestClock.adjust("1 hour")
+      yield* free
+    }).pipe(Effect.provide(gates), withRandom(0.999)))
+})

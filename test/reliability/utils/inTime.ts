@@ -1,0 +1,16 @@
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as TestClock from "effect/testing/TestClock"
+
+/** How a call ends in a fiber of its own, given all the time that it needs; `undefined` if it does not. */
+export const inTime = <A, E, R>(call: Effect.Effect<A, E, R>) =>
+  Effect.gen(function*() {
+    const fiber = yield* Effect.forkChild(call, { startImmediately: true })
+    for (let turn = 0; turn < 50 && fiber.pollUnsafe() === undefined; turn++) {
+      yield* TestClock.adjust("10 minutes")
+      yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+    }
+    const exit = fiber.pollUnsafe()
+    yield* Fiber.interrupt(fiber)
+    return exit
+  })
