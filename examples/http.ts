@@ -53,6 +53,9 @@ export const upload = (name: string, open: () => Stream.Stream<Uint8Array>) =>
 /** A client that retries for everything that requires an `HttpClient`: it uses the quota that the layer is given. */
 export const layer = RetryHttp.layer(awsStandard2026)
 
+/** Each host has its own quota and its own cool-down: those of a `ResourceLimiters.layer({ coolDown: {} })`. */
+export const perHost = RetryHttp.layer(awsStandard2026, { resource: RetryHttp.hostOf })
+
 /** The same, with a second request for a read that has no response after 200 milliseconds. */
 export const hedgingLayer = layer.pipe(Layer.provide(Layer.effect(
   HttpClient.HttpClient,

@@ -19,12 +19,15 @@ import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import * as HttpClient from "effect/http/HttpClient"
 import type { HttpClientError } from "effect/http/HttpClientError"
+import type { HttpClientRequest } from "effect/http/HttpClientRequest"
 import * as Layer from "effect/Layer"
 import type * as Schedule from "effect/Schedule"
 import type { Parts } from "../engine/parts.ts"
 import { extended, partsOf } from "../engine/policy/policy.ts"
 import { type CallOptions, type Hedge, validatedCall } from "../Hedge.ts"
 import { also, callable, type Checks, checksOf, flag, known } from "../internal/checks.ts"
+import { guarded, look } from "../internal/safe.ts"
+import type { Limiters, ResourceLimiters } from "../ResourceLimiters.ts"
 import * as RetryClassifier from "../RetryClassifier.ts"
 import { fromSchedule, isRetryPolicy, type RetryPolicy } from "../RetryPolicy.ts"
 import { retrying, type Send, type Settings, telling } from "./internal/call.ts"
@@ -96,7 +99,46 @@ export interface Options extends ClassifierOptions {
    * and `l5d-retry-limit: 0`. Envoy respects it from clients that it considers internal. Default false.
    */
   readonly disableProxyRetries?: boolean | undefined
+  /**
+   * The resource that a request is for, such as {@link hostOf}: its quota, limiter and gates are then those of that key
+   * of `ResourceLimiters`, in place of those around the call. If it throws, the host. Default: none.
+   */
+  readonly resource?: ((request: HttpClientRequest) => string) | undefined
 }
+
+/**
+ * Options of a client whose requests are for several resources.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ResourceOptions extends Options {
+  readonly resource: (request: HttpClientRequest) => string
+}
+
+/**
+ * What a policy needs besides the quotas and limiters of resources.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type PerResource<R> = Exclude<R, Limiters> | ResourceLimiters
+
+/**
+ * The host and port of a request, `""` if its URL has none: the usual `resource`.
+ *
+ * **Example** (A quota and gates for each host)
+ *
+ * ```ts
+ * const perHost = RetryHttp.layer(awsStandard2026, { resource: RetryHttp.hostOf }).pipe(
+ *   Layer.provide([FetchHttpClient.layer, ResourceLimiters.layer({ coolDown: {} })])
+ * )
+ * ```
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const hostOf = ({ url }: HttpClientRequest): string => look(() => new URL(url).host) ?? ""
 
 /**
  * Makes a classifier of responses and of the errors of Effect's HTTP client, also for use outside {@link retry}.
@@ -150,9 +192,9 @@ type AnySchedule<Err, R> = Schedule.Schedule<unknown, unknown, Err, R>
 
 const settingsOf = (options: Options, constructorName: string): Settings => {
   const check = checksOf(constructorName, options)
-  const { attemptTimeout, classifier, newConnection } = options
+  const { attemptTimeout, classifier, newConnection, resource } = options
   const own = classifierWith(check, options)
-  also(check, "attemptTimeout", "classifier", "newConnection")
+  also(check, "attemptTimeout", "classifier", "newConnection", "resource")
   if (classifier !== undefined) callable(check, "classifier", classifier, aClassifier)
   if (newConnection !== undefined) callable(check, "newConnection", newConnection, "a function of a send")
   flag(check, "disableProxyRetries", options.disableProxyRetries)
@@ -167,6 +209,7 @@ const settingsOf = (options: Options, constructorName: string): Settings => {
       "never"
     ]),
     newConnection,
+    resource: resource && guarded(callable(check, "resource", resource, "a function of a request"), hostOf),
     hintSpread: check.between("hintSpread", options.hintSpread ?? 0.1, 0, 1)
   })
 }
@@ -222,8 +265,19 @@ const prepared = <E, R>(self: HttpClient.HttpClient.With<E, R>, options: Options
 export const retry: {
   <Err, R2>(
     policy: Schedule.Schedule<unknown, unknown, Err, R2>,
+    options: ResourceOptions
+  ): <E, R>(
+    self: HttpClient.HttpClient.With<E, R>
+  ) => HttpClient.HttpClient.With<E | HttpClientError | Err, R | PerResource<R2>>
+  <Err, R2>(
+    policy: Schedule.Schedule<unknown, unknown, Err, R2>,
     options?: Options
   ): <E, R>(self: HttpClient.HttpClient.With<E, R>) => HttpClient.HttpClient.With<E | HttpClientError | Err, R | R2>
+  <E, R, Err, R2>(
+    self: HttpClient.HttpClient.With<E, R>,
+    policy: Schedule.Schedule<unknown, unknown, Err, R2>,
+    options: ResourceOptions
+  ): HttpClient.HttpClient.With<E | HttpClientError | Err, R | PerResource<R2>>
   <E, R, Err, R2>(
     self: HttpClient.HttpClient.With<E, R>,
     policy: Schedule.Schedule<unknown, unknown, Err, R2>,
@@ -235,7 +289,7 @@ export const retry: {
     self: HttpClient.HttpClient.With<E, R>,
     policy: Schedule.Schedule<unknown, unknown, Err, R2>,
     options: Options = {}
-  ): HttpClient.HttpClient.With<E | HttpClientError | Err, R | R2> =>
+  ): any =>
     HttpClient.transform(prepared(self, options), retrying(settingsOf(options, "RetryHttp.retry"), asking(policy)))
 )
 
@@ -310,9 +364,9 @@ export type Transform = <E, R>(self: HttpClient.HttpClient.With<E, R>) => HttpCl
  *
  * **Details**
  *
- * Quota and limiter come from where this effect runs, for every caller. Everything else, such as span, classifier and
- * observer, comes from the call; only a schedule that is not a policy of this library gets what the call lacks from
- * there too.
+ * Quota, limiter and gates come from where this effect runs, for every caller, or, if it has none there, from the call.
+ * Where the call names a resource (`ResourceLimiters.get`, `quota`), those of the resource apply. Everything else, such as
+ * span, classifier and observer, comes from the call, or, if it has none, from there.
  *
  * **Gotchas**
  *
@@ -336,7 +390,16 @@ export type Transform = <E, R>(self: HttpClient.HttpClient.With<E, R>) => HttpCl
  * @category combinators
  * @since 0.1.0
  */
-export const transform = <R>(
+export const transform: {
+  <R>(
+    policy: Schedule.Schedule<unknown, unknown, never, R>,
+    options: ResourceOptions
+  ): Effect.Effect<Transform, never, PerResource<R>>
+  <R>(
+    policy: Schedule.Schedule<unknown, unknown, never, R>,
+    options?: Options
+  ): Effect.Effect<Transform, never, R>
+} = <R>(
   policy: Schedule.Schedule<unknown, unknown, never, R>,
   options: Options = {}
 ): Effect.Effect<Transform, never, R> => {
@@ -358,7 +421,7 @@ export const transform = <R>(
  *
  * **Details**
  *
- * Like {@link transform}: quota and limiter are those that the layer is given.
+ * Like {@link transform}: quota, limiter and gates are those that the layer is given.
  *
  * **Example** (Every request of a program)
  *
@@ -371,7 +434,16 @@ export const transform = <R>(
  * @category layers
  * @since 0.1.0
  */
-export const layer = <R>(
+export const layer: {
+  <R>(
+    policy: Schedule.Schedule<unknown, unknown, never, R>,
+    options: ResourceOptions
+  ): Layer.Layer<HttpClient.HttpClient, never, HttpClient.HttpClient | PerResource<R>>
+  <R>(
+    policy: Schedule.Schedule<unknown, unknown, never, R>,
+    options?: Options
+  ): Layer.Layer<HttpClient.HttpClient, never, HttpClient.HttpClient | R>
+} = <R>(
   policy: Schedule.Schedule<unknown, unknown, never, R>,
   options?: Options
 ): Layer.Layer<HttpClient.HttpClient, never, HttpClient.HttpClient | R> =>

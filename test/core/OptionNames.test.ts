@@ -396,7 +396,8 @@ const rows: ReadonlyArray<Row> = [
     reuseConnection: "never",
     newConnection: (send) => send,
     hintSpread: 0,
-    disableProxyRetries: true
+    disableProxyRetries: true,
+    resource: RetryHttp.hostOf
   }),
   row<RetryHttp.ClassifierOptions>("RetryHttp.makeClassifier", RetryHttp.makeClassifier, http),
   row<RetryHttp.HedgeOptions>("RetryHttp.hedge", (options) => RetryHttp.hedge(options), {

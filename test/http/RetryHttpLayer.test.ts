@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { awsStandard2026, RetryObserver, RetryPolicy, RetryQuota } from "effect-retry"
+import { awsStandard2026, ResourceLimiters, RetryObserver, RetryPolicy, RetryQuota } from "effect-retry"
+import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
 import * as RetryHttp from "effect-retry/RetryHttp"
 import * as Kit from "effect-retry/testing"
 import * as Context from "effect/Context"
@@ -49,6 +50,85 @@ describe("RetryHttp.layer", () => {
       assert.strictEqual(yield* own.balance, 500 - 2 * 14)
       assert.strictEqual(yield* other.balance, 500)
     }))
+
+  it.effect("honors the gates that it is given, and those around the call", () =>
+    Effect.gen(function*() {
+      for (const isGiven of [true, false]) {
+        let [now, most] = [0, 0]
+        const client = HttpClient.make((request) =>
+          Effect.gen(function*() {
+            most = Math.max(most, ++now)
+            yield* Effect.sleep("10 millis")
+            now--
+            return HttpClientResponse.fromWeb(request, new Response("ok"))
+          })
+        )
+        const limit = ConcurrencyLimiter.layer({ rule: ConcurrencyLimiter.fixed(1), maxWait: "1 minute" })
+        const given = Layer.merge(Layer.succeed(HttpClient.HttpClient, client), RetryQuota.layer())
+        const live = RetryHttp.layer(awsStandard2026).pipe(
+          Layer.provide(isGiven ? Layer.merge(given, limit) : given)
+        )
+        const calls = Effect.all([get, get, get], { concurrency: "unbounded" }).pipe(Effect.provide(live))
+        yield* Kit.runToEnd(isGiven ? calls : Effect.provide(calls, limit))
+        assert.strictEqual(most, 1, isGiven ? "given to the layer" : "around the call")
+      }
+    }))
+
+  it.effect("uses the quota and the gates of a resource that the call names", () =>
+    Effect.gen(function*() {
+      const { layer, requests } = clientOf([503])
+      const own = yield* RetryQuota.make()
+      const live = RetryHttp.layer(awsStandard2026).pipe(
+        Layer.provide([layer, Layer.succeed(RetryQuota.RetryQuota, own)])
+      )
+      const balance = Effect.provide(RetryQuota.balance, ResourceLimiters.quota("a"))
+      yield* Effect.gen(function*() {
+        for (let call = 0; call < 20; call++) {
+          yield* Kit.runToEnd(Effect.provide(get, [live, ResourceLimiters.quota("a")]))
+        }
+        assert.strictEqual(yield* balance, 0)
+      }).pipe(Effect.provide(ResourceLimiters.layer({ quota: { capacity: 28 } })))
+      assert.deepStrictEqual([requests.length, yield* own.balance], [22, 500])
+    }))
+
+  const perHost = { resource: RetryHttp.hostOf }
+  const resources = ResourceLimiters.layer({ quota: { capacity: 28 } })
+  type Get = (url: string) => Effect.Effect<unknown, unknown, ResourceLimiters.ResourceLimiters>
+  const forms: Readonly<Record<string, (base: Layer.Layer<HttpClient.HttpClient>) => Effect.Effect<Get, never, any>>> =
+    {
+      layer: (base) =>
+        Effect.map(
+          Effect.provide(HttpClient.HttpClient, RetryHttp.layer(awsStandard2026, perHost).pipe(Layer.provide(base))),
+          (client): Get => (url) => client.get(url)
+        ),
+      retry: (base) =>
+        Effect.map(
+          Effect.provide(HttpClient.HttpClient, base),
+          (client): Get => (url) => RetryHttp.retry(client, awsStandard2026, perHost).get(url)
+        )
+    }
+  for (const [form, getFrom] of Object.entries(forms)) {
+    it.effect(`gives each host a quota of its own with one option: ${form}`, () =>
+      Effect.gen(function*() {
+        const { layer, requests } = clientOf([503])
+        const stops: Array<unknown> = []
+        const observer: RetryObserver.RetryObserver = {
+          onStop: ({ reason }, _, context) =>
+            void stops.push([Context.get(context, RetryObserver.CurrentResource), reason])
+        }
+        const get = yield* getFrom(layer)
+        for (const url of ["http://a:8080/1", "http://a:8080/2", "http://a:8080/3", "http://b/1"]) {
+          yield* Kit.runToEnd(Effect.provideService(get(url), RetryObserver.CurrentObserver, observer))
+        }
+        assert.deepStrictEqual(stops, [
+          ["a:8080", "max-attempts"],
+          ["a:8080", "quota-exhausted"],
+          ["a:8080", "quota-exhausted"],
+          ["b", "max-attempts"]
+        ])
+        assert.strictEqual(requests.length, 3 + 1 + 1 + 3)
+      }).pipe(Effect.provide(resources)))
+  }
 
   it.effect("uses the observer and the marks of the call", () =>
     Effect.gen(function*() {

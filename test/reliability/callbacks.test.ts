@@ -227,6 +227,10 @@ const places: Readonly<Record<string, Place>> = {
   "RetryHttp.ClassifierOptions.hints": requests((hint) => ({ hints: [hint] })),
   "RetryHttp.ClassifierOptions.retryStatus": requests((retryStatus) => ({ retryStatus })),
   "RetryHttp.Options.classifier": requests((classifier) => ({ classifier })),
+  "RetryHttp.Options.resource": {
+    ...requests((resource) => ({ resource })),
+    services: () => ResourceLimiters.layer()
+  },
   "RetryHttp.Options.newConnection": requests((newConnection) => ({ newConnection })),
   "RetryPolicy.fromDelay.delay": policies((delay) => RetryPolicy.fromDelay(delay).pipe(RetryPolicy.maxAttempts(3))),
   "RetryPolicy.mapDelay.f": policies((f) => RetryPolicy.mapDelay(policy, f)),
@@ -256,6 +260,7 @@ const places: Readonly<Record<string, Place>> = {
 const elsewhere: Readonly<Record<string, string>> = {
   "RetryQuotaStore.RetryQuotaStore.set": "called by `RetryQuota.set` alone",
   "RetryHttp.HedgeOptions.classifier": "a classifier, called as that of `RetryHttp.retry`",
+  "RetryHttp.ResourceOptions.resource": "that of `RetryHttp.Options`",
   "RetryHttp.IdempotencyKeyOptions.make": "makes the key of a call before it is sent",
   "Waiter.Acceptor.message": "words for the error of a wait that has failed",
   "GeneralReference.PollingOptions.status": "reads what a poll returned, after it has ended",

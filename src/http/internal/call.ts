@@ -14,6 +14,7 @@ import type { Parts } from "../../engine/parts.ts"
 import { partsOf } from "../../engine/policy/policy.ts"
 import { headersIn, remainingIn } from "../../internal/onward.ts"
 import type { AnyContext, AnyFiber } from "../../internal/shared.ts"
+import * as ResourceLimiters from "../../ResourceLimiters.ts"
 import { CurrentClassifier, type RetryClassifier } from "../../RetryClassifier.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
 import { combine, CurrentObserver, observerOf, type RetryObserver } from "../../RetryObserver.ts"
@@ -40,6 +41,7 @@ export interface Settings {
   readonly reuseConnection: "throttling" | "always" | "never"
   readonly newConnection: (<E, R>(send: Send<E, R>) => Send<E, R>) | undefined
   readonly hintSpread: number
+  readonly resource: ((request: HttpClientRequest) => string) | undefined
 }
 
 /** One call: the attempts at one request. */
@@ -199,24 +201,32 @@ export const telling = <E, R>(self: HttpClient.HttpClient.With<E, R>): HttpClien
     self.preprocess
   )
 
+/** Runs with what the resource of the request has. The types of a client name what that needs. */
+const forResource = <A extends Send<any, any>>({ resource }: Settings, request: HttpClientRequest, call: A): A =>
+  resource === undefined ? call : Effect.provide(call, ResourceLimiters.get(resource(request))) as any
+
 /** Sends a request, and retries it as needed. */
 export const retrying = <Err, R2>(
   settings: Settings,
   policy: RetryPolicy<unknown, Err, R2>
 ): <E, R>(send: Send<E, R>, request: HttpClientRequest) => Send<E | HttpClientError | Err, R | R2> =>
 <E, R>(send: Send<E, R>, request: HttpClientRequest) =>
-  Effect.withFiber((fiber) => {
-    const given = partsOf(policy)
-    const parts = given.live?.(fiber.context) ?? given
-    const call = new HttpCall(settings, parts, request, fiber)
-    const retried: Effect.Effect<HttpClientResponse, E | HttpClientError | Err | HttpClientResponse, R | R2> = loop(
-      call.attempt(send),
-      parts
-    )
-    return retried.pipe(
-      Effect.provideService(CurrentClassifier, call.facts),
-      Effect.provideService(CurrentObserver, combine(call.observer, { onRetry: () => call.retrying() })),
-      Effect.catch((failure) => call.ended<E | HttpClientError | Err>(failure as E | HttpClientError | Err)),
-      Effect.onError((cause) => Cause.hasFails(cause) ? Effect.void : call.abandoned())
-    )
-  })
+  forResource(
+    settings,
+    request,
+    Effect.withFiber((fiber) => {
+      const given = partsOf(policy)
+      const parts = given.live?.(fiber.context) ?? given
+      const call = new HttpCall(settings, parts, request, fiber)
+      const retried: Effect.Effect<HttpClientResponse, E | HttpClientError | Err | HttpClientResponse, R | R2> = loop(
+        call.attempt(send),
+        parts
+      )
+      return retried.pipe(
+        Effect.provideService(CurrentClassifier, call.facts),
+        Effect.provideService(CurrentObserver, combine(call.observer, { onRetry: () => call.retrying() })),
+        Effect.catch((failure) => call.ended<E | HttpClientError | Err>(failure as E | HttpClientError | Err)),
+        Effect.onError((cause) => Cause.hasFails(cause) ? Effect.void : call.abandoned())
+      )
+    })
+  )

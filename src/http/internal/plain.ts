@@ -1,6 +1,10 @@
 import * as Context from "effect/Context"
 import { AdaptiveRateLimiter } from "../../AdaptiveRateLimiter.ts"
 import { partsOf } from "../../engine/policy/policy.ts"
+import { shared } from "../../internal/shared.ts"
+import { ResourceLimiters } from "../../ResourceLimiters.ts"
+import { CurrentClassifier } from "../../RetryClassifier.ts"
+import { CurrentObserver, CurrentResource } from "../../RetryObserver.ts"
 import { isRetryPolicy } from "../../RetryPolicy.ts"
 import { RetryQuota } from "../../RetryQuota.ts"
 
@@ -16,10 +20,23 @@ const isLifted = (policy: unknown): boolean => {
   return live !== undefined || typeof source !== "function"
 }
 
-/** The services a policy needs, from where its client was built, for each call of the client. */
+/** Those of the context in which the client is made, where a call has none. */
+const references = Context.pick(CurrentClassifier, CurrentObserver)
+
+/**
+ * The services that a call of a client runs with. Quota and gates are those that the client was made with, if it was,
+ * but where the call names another resource, those of the resource. Classifier and observer are those of the call.
+ */
 export const bringing = (policy: unknown, built: AnyContext): (current: AnyContext) => AnyContext => {
   const gates = isRetryPolicy(policy) ? partsOf(policy).gates : []
-  const own: AnyContext = Context.pick(RetryQuota, AdaptiveRateLimiter, ...gates)(built)
-  const lifted = isLifted(policy)
-  return (current) => Context.merge(lifted ? Context.merge(built, current) : current, own)
+  const tags = [...shared.gates.map(({ tag }) => tag), ...gates]
+  const own: AnyContext = Context.pick(RetryQuota, AdaptiveRateLimiter, ResourceLimiters, ...tags)(built)
+  const around: AnyContext = isLifted(policy) ? built : references(built)
+  const resource = Context.get(built, CurrentResource)
+  return (current) => {
+    const merged = Context.merge(around, current)
+    return Context.get(current, CurrentResource) === resource
+      ? Context.merge(merged, own)
+      : Context.merge(Context.merge(around, own), current)
+  }
 }
