@@ -21,7 +21,7 @@ import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
 import type * as Scope from "effect/Scope"
 import { passing } from "./engine/scoped.ts"
-import { type Checks, checks, checksOf, inside, known, predicate } from "./internal/checks.ts"
+import { callable, type Checks, checks, checksOf, inside, known, predicate } from "./internal/checks.ts"
 import { configured } from "./internal/config.ts"
 import { saysTooSlow } from "./internal/facts/resource.ts"
 import * as Concurrency from "./internal/math/concurrency.ts"
@@ -40,8 +40,11 @@ import { watchedGate } from "./state/sharing.ts"
  * @since 0.1.0
  */
 export class ConcurrencyLimitExceeded extends Data.TaggedError("ConcurrencyLimitExceeded")<{
-  /** `"full"` when no slot was freed in time, `"queue-full"` when `maxWaiters` were already waiting. */
-  readonly reason: "full" | "queue-full"
+  /**
+   * `"full"` when no slot was freed in time, `"queue-full"` when `maxWaiters` were already waiting, `"timing-out"` for a
+   * retry while sends time out.
+   */
+  readonly reason: "full" | "queue-full" | "timing-out"
   /** The limit. Below 1, one send is made at a time, with pauses between. */
   readonly limit: number
 }> {
@@ -50,9 +53,14 @@ export class ConcurrencyLimitExceeded extends Data.TaggedError("ConcurrencyLimit
     return RetryInfo.notRetryable
   }
   override get message(): string {
-    return this.reason === "full"
-      ? `no free slot: at most ${Math.max(1, Math.floor(this.limit))} sends may be in flight`
-      : "too many sends are waiting for a slot"
+    switch (this.reason) {
+      case "full":
+        return `no free slot: at most ${Math.max(1, Math.floor(this.limit))} sends may be in flight`
+      case "queue-full":
+        return "too many sends are waiting for a slot"
+      case "timing-out":
+        return "no retry while sends time out"
+    }
   }
 }
 
@@ -63,8 +71,11 @@ export class ConcurrencyLimitExceeded extends Data.TaggedError("ConcurrencyLimit
  * @since 0.1.0
  */
 export interface Sample {
-  /** A success, or a sign of overload. Other failures change no limit: rules do not see them. */
-  readonly outcome: "success" | "drop"
+  /**
+   * A success, or a drop: `"timeout"` without an answer in time (also at a gateway: 504), `"refusal"` for any other.
+   * Other failures change no limit: rules do not see them.
+   */
+  readonly outcome: "success" | "timeout" | "refusal"
   /** Sends in flight when it ended, including this one: at least 1. */
   readonly inFlight: number
   /** Whether the limit was lowered while it was in flight: a burst of drops is one sign, not many. */
@@ -94,6 +105,10 @@ export interface Rule<State = any> {
    * Default: one second.
    */
   readonly pauseMillis?: ((state: State, random: number) => number) | undefined
+  /** How long a send waits for a slot, in milliseconds, where no `maxWait` is given. Default: 250. */
+  readonly maxWaitMillis?: ((state: State) => number) | undefined
+  /** Whether retries may be sent now; otherwise they fail with `"timing-out"`. Default: they may. */
+  readonly admitsRetries?: ((state: State) => boolean) | undefined
 }
 
 /**
@@ -114,8 +129,8 @@ export interface AdaptiveOptions {
   /** The share of the sends in flight that a drop cuts the limit to: above 0, below 1. Default 0.7. */
   readonly decrease?: number | undefined
   /**
-   * A success slower than this counts as a drop: a finite duration above 0. Set it where timeouts are long, well above
-   * any legitimate latency: any lower, and the limit starves the caller. Default: none does.
+   * A success slower than this counts as a drop, a refusal: a finite duration above 0. Set it where timeouts are long,
+   * well above any legitimate latency: any lower, and the limit starves the caller. Default: none does.
    */
   readonly slowerThan?: Duration.Input | undefined
 }
@@ -131,7 +146,11 @@ const timedBelow = 4
  *
  * - drop: `limit = max(minimum, decrease * min(limit, inFlight))`, unless the limit was cut while the send was in
  *   flight; below 1 only after two drops with no success between them;
- * - success: `limit = min(maximum, limit + increase)` if `inFlight >= limit / 2`, and at least 1;
+ * - success: `limit = min(maximum, limit + increase)` if `inFlight >= limit / 2`, and at least 1; less while successes
+ *   are slow: from an increase in full at a mean time of half the last timeout seen, to none at 0.65 of it;
+ * - a retry is not sent after a timeout, until a send succeeds or is refused; if the timeout before was alone, two in a
+ *   row are needed;
+ * - a send waits for a slot for a quarter of the last timeout seen, at most 250 milliseconds;
  * - below 1: one send, then a pause of `t * (1 / limit - 1) * (0.5 + random)`, `t` the longer of the mean time of
  *   successes and the time of the last drop, from 20 milliseconds to 1 second.
  *
@@ -163,10 +182,15 @@ export const adaptive = (options: AdaptiveOptions = {}): Rule => {
       Concurrency.next(
         state,
         config,
-        sample.outcome === "success" && (sample.rttMillis ?? 0) > slowMillis ? { ...sample, outcome: "drop" } : sample
+        sample.outcome === "success" && (sample.rttMillis ?? 0) > slowMillis
+          ? { ...sample, outcome: "refusal" }
+          : sample
       ),
-    isTimed: ({ limit }: Concurrency.Concurrency) => limit < timedBelow || slowMillis < Infinity,
-    pauseMillis: (state: Concurrency.Concurrency, random: number) => Concurrency.pauseMillis(state, config, random)
+    isTimed: ({ limit, timeoutMillis }: Concurrency.Concurrency) =>
+      limit < timedBelow || timeoutMillis > 0 || slowMillis < Infinity,
+    pauseMillis: (state: Concurrency.Concurrency, random: number) => Concurrency.pauseMillis(state, config, random),
+    maxWaitMillis: Concurrency.maxWaitMillis,
+    admitsRetries: Concurrency.admitsRetries
   }
 }
 
@@ -203,8 +227,8 @@ export interface Options {
   /** What a send does when there is no free slot. Default `"wait"`. */
   readonly whenFull?: "wait" | "fail" | undefined
   /**
-   * How long a send waits for a slot before it is rejected: a finite duration above 0. Default 250 milliseconds; for
-   * timeouts below a second, use a quarter of the timeout.
+   * How long a send waits for a slot before it is rejected: a finite duration above 0. Default 250 milliseconds; with
+   * the {@link adaptive} limit a quarter of the last timeout seen, if that is shorter.
    */
   readonly maxWait?: Duration.Input | undefined
   /** How many sends may wait: a whole number of at least 0, or `Infinity`. Default 10,000. */
@@ -268,12 +292,21 @@ export class ConcurrencyLimiter extends SendGate.found(
   ({ gate }: Service) => gate
 ) {}
 
-const isOverload = ({ error, info }: SendGate.Outcome): boolean =>
-  info !== undefined && (info.timeout || info.throttling || info.retryAfter !== undefined || saysTooSlow(error))
+const isTimeout = ({ error, info }: SendGate.Outcome): boolean => info?.timeout === true || saysTooSlow(error)
 
 const always = () => true
 
-const defaultPauseMillis = () => 1000
+const isOverload = (outcome: SendGate.Outcome): boolean => {
+  const { info } = outcome
+  return info !== undefined && (info.throttling || info.retryAfter !== undefined || isTimeout(outcome))
+}
+
+/** What an outcome is for a rule; `undefined` if it is nothing. */
+const outcomes = (isDrop: (outcome: SendGate.Outcome) => boolean) => (outcome: SendGate.Outcome) => {
+  if (outcome._tag === "Success") return "success"
+  if (outcome._tag === "Unknown" || !isDrop(outcome)) return undefined
+  return isTimeout(outcome) ? "timeout" : "refusal"
+}
 
 /** What a rule computes, if it is a number. */
 const number = (value: number): number | undefined => value >= -Infinity ? value : undefined
@@ -282,21 +315,21 @@ const ruleOf = (check: Checks, rule: Rule) => {
   if (typeof rule?.next !== "function" || typeof rule.limit !== "function" || !("initial" in rule)) {
     check.reject("rule", rule, "a rule: adaptive(), fixed(n), or an object with initial, limit and next")
   }
-  const { initial, isTimed = always, next, pauseMillis = defaultPauseMillis } = rule
-  if (typeof isTimed !== "function" || typeof pauseMillis !== "function") {
-    check.reject("rule", rule, "a rule whose isTimed and pauseMillis, if any, are functions")
-  }
+  const optional = <F extends (...args: any) => unknown>(name: keyof Rule, member: F | undefined, usual: F): F =>
+    guarded(callable(check, "rule", member ?? usual, `a rule whose ${name}, if any, is a function`), usual)
+  const { initial, next } = rule
   const limit = guarded((state: unknown) => number(rule.limit(state)), constUndefined)
+  const pauseMillis = optional("pauseMillis", rule.pauseMillis, () => 1000)
+  const maxWaitMillis = optional("maxWaitMillis", rule.maxWaitMillis, () => 250)
   return {
     initial,
     initialLimit: limit(initial) ?? check.reject("rule", rule, "a rule whose limit is a number"),
     limit,
     next: guarded(next, identity<unknown>),
-    isTimed: guarded(isTimed, always),
-    pauseMillis: guarded(
-      (state: unknown, random: number) => number(pauseMillis(state, random)) ?? 1000,
-      defaultPauseMillis
-    )
+    isTimed: optional("isTimed", rule.isTimed, always),
+    pauseMillis: (state: unknown, random: number) => number(pauseMillis(state, random)) ?? 1000,
+    maxWaitMillis: (state: unknown) => number(maxWaitMillis(state)) ?? 250,
+    admitsRetries: optional("admitsRetries", rule.admitsRetries, always)
   }
 }
 
@@ -307,13 +340,15 @@ const ruleOf = (check: Checks, rule: Rule) => {
  */
 export const validated = (options: Options): ConcurrencyOptions<ConcurrencyLimitExceeded> => {
   const check = checksOf("ConcurrencyLimiter.make", options)
-  const { maxWait = 250, maxWaiters = 10_000, rule = adaptive() } = options
+  const { maxWaiters = 10_000, rule: given = adaptive() } = options
   check.names.add("rule")
+  const rule = ruleOf(check, given)
+  const maxWait = check.positiveDuration("maxWait", options.maxWait, 0)
   return known(check, options, {
-    rule: ruleOf(check, rule),
-    isDrop: predicate(check, "isDrop", options.isDrop, isOverload),
+    rule,
+    outcomeOf: outcomes(predicate(check, "isDrop", options.isDrop, isOverload)),
     whenFull: check.oneOf("whenFull", options.whenFull, ["wait", "fail"], "wait"),
-    maxWaitMillis: check.positiveDuration("maxWait", maxWait),
+    maxWaitMillis: maxWait === 0 ? rule.maxWaitMillis : () => maxWait,
     maxWaiters: check.count("maxWaiters", maxWaiters, 0),
     order: check.oneOf("order", options.order, ["fifo", "lifo"], "fifo"),
     refused: (reason, limit) => new ConcurrencyLimitExceeded({ reason, limit })

@@ -51,7 +51,9 @@ export const settings: Readonly<Record<string, Setting>> = {
   "noisy-neighbor": { possible: 1, fault: [20, 50] },
   "two-fleets": { possible: (60 * 280 + 60 * 240) / (120 * 280), fault: [20, 80] },
   "thin-fleet": { possible: 110 / 120, fault: [20, 30] },
-  "near-the-timeout": { possible: 1, fault: undefined }
+  "near-the-timeout": { possible: 1, fault: undefined },
+  "broken-instance": { possible: 1, fault: [20, 80] },
+  "load-shedding": { possible: (90 * 280 + 60 * 150) / (150 * 280), fault: [30, 90] }
 }
 
 /** Processes of each fleet, and how many seeds they are run with: fewer where a run takes long. */

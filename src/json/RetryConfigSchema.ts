@@ -128,7 +128,10 @@ const Concurrency = Schema.Struct({
   decrease: maybe(Share, "The share of the sends in flight that a drop cuts the limit to. Default 0.7."),
   slowerThan: maybe(Time, "A success slower than this counts as a drop. Default: none does."),
   whenFull: maybe(Schema.Literals(["wait", "fail"]), "What a send does if there is no slot. Default \"wait\"."),
-  maxWait: maybe(Time, "How long a send waits for a slot. Default 250 milliseconds."),
+  maxWait: maybe(
+    Time,
+    "How long a send waits for a slot. Default 250 milliseconds, or a quarter of the last timeout seen."
+  ),
   maxWaiters: maxWaiters("10,000"),
   order: maybe(Schema.Literals(["fifo", "lifo"]), "Which waiting send goes first. Default \"fifo\".")
 }).annotate({ identifier: "Concurrency", title: "How many sends to the resource may be in flight" })

@@ -155,7 +155,7 @@ export const RateLimitExceeded = errorOf(AdaptiveRateLimiter.RateLimitExceeded, 
 export const ConcurrencyLimitExceeded = errorOf(
   ConcurrencyLimiter.ConcurrencyLimitExceeded,
   "ConcurrencyLimitExceeded",
-  { reason: Schema.Literals(["full", "queue-full"]), limit: Schema.Number }
+  { reason: Schema.Literals(["full", "queue-full", "timing-out"]), limit: Schema.Number }
 )
 
 /**

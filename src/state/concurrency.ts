@@ -18,17 +18,20 @@ interface ConcurrencyRule<State> {
   /** Whether sends made now are timed. */
   readonly isTimed: (state: State) => boolean
   readonly pauseMillis: (state: State, random: number) => number
+  /** Whether retries are sent now. */
+  readonly admitsRetries: (state: State) => boolean
 }
 
 /** Valid options of a limiter. */
 export interface ConcurrencyOptions<E> {
   readonly rule: ConcurrencyRule<any>
-  readonly isDrop: (outcome: Outcome) => boolean
+  /** What an outcome is for the rule; `undefined` if it is nothing. */
+  readonly outcomeOf: (outcome: Outcome) => ConcurrencySample["outcome"] | undefined
   readonly whenFull: "wait" | "fail"
-  readonly maxWaitMillis: number
+  readonly maxWaitMillis: (rule: any) => number
   readonly maxWaiters: number
   readonly order: "fifo" | "lifo"
-  readonly refused: (reason: "full" | "queue-full", limit: number) => E
+  readonly refused: (reason: "full" | "queue-full" | "timing-out", limit: number) => E
 }
 
 /** For a limit of at least 1, which does not need the time. */
@@ -89,7 +92,7 @@ export class ConcurrencyGate<E> extends Stateful<Level> implements SendGate<E> {
     this.line = new Line<E>({
       order: options.order,
       maxWaiters: options.maxWaiters,
-      maxWaitMillis: options.maxWaitMillis,
+      maxWaitMillis: options.maxWaitMillis(rule.initial),
       opensInMillis: (now) => {
         const { pausedUntilMillis } = this.state
         return pausedUntilMillis > now ? pausedUntilMillis - now : Infinity
@@ -102,7 +105,8 @@ export class ConcurrencyGate<E> extends Stateful<Level> implements SendGate<E> {
   /** Switches to other options. Sends in flight still count; a different rule starts from its initial state. */
   follow(options: ConcurrencyOptions<E>, isOtherRule: boolean): void {
     this.options = isOtherRule ? options : { ...options, rule: this.options.rule }
-    this.line.change({ order: options.order, maxWaiters: options.maxWaiters, maxWaitMillis: options.maxWaitMillis })
+    const maxWaitMillis = options.maxWaitMillis(isOtherRule ? options.rule.initial : this.state.rule)
+    this.line.change({ order: options.order, maxWaiters: options.maxWaiters, maxWaitMillis })
     if (!isOtherRule) return
     const { rule } = options
     const { cutMillis } = this.state
@@ -120,6 +124,10 @@ export class ConcurrencyGate<E> extends Stateful<Level> implements SendGate<E> {
   }
 
   enter(send: Send): void | Effect.Effect<void, E> {
+    const { rule } = this.options
+    if (send.attempt > 1 && !rule.admitsRetries(this.state.rule)) {
+      return Effect.fail(this.options.refused("timing-out", this.limit))
+    }
     if (this.line.size === 0 && this.isOpen(send)) return this.hold(send)
     if (this.options.whenFull === "fail") return Effect.fail(this.options.refused("full", this.limit))
     return this.line.wait(send.context, () => this.hold(send, Context.get(send.context, Clock.Clock)))
@@ -155,21 +163,22 @@ export class ConcurrencyGate<E> extends Stateful<Level> implements SendGate<E> {
   }
 
   private count(outcome: Outcome, cuts: number, sentMillis: number | undefined): void {
-    const { isDrop, rule } = this.options
-    const isFailure = outcome._tag === "Failure"
-    if (outcome._tag === "Unknown" || (isFailure && !isDrop(outcome))) return
+    const { maxWaitMillis, outcomeOf, rule } = this.options
+    const counted = outcomeOf(outcome)
+    if (counted === undefined) return
     const level = this.state
     const next = rule.next(level.rule, {
-      outcome: isFailure ? "drop" : "success",
+      outcome: counted,
       inFlight: this.inFlight,
       overtaken: cuts < level.cuts,
       rttMillis: sentMillis === undefined ? undefined : outcome.nowMillis - sentMillis
     })
     const limit = rule.limit(next)
-    if (limit === undefined) return
+    if (limit === undefined || (next === level.rule && limit === level.limit)) return
+    if (counted !== "success") this.line.change({ maxWaitMillis: maxWaitMillis(next) })
     const { pausedUntilMillis } = level
     const cutMillis = limit < level.limit ? outcome.nowMillis : level.cutMillis
-    if (next !== level.rule || limit !== level.limit) this.moveTo({ rule: next, limit, cutMillis, pausedUntilMillis })
+    this.moveTo({ rule: next, limit, cutMillis, pausedUntilMillis })
   }
 
   private moveTo({ cutMillis, limit, pausedUntilMillis, rule }: Omit<Level, "cuts">): void {

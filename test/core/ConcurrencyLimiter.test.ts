@@ -1,5 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
-import { awsStandard, InvalidOption, RetryInfo, RetryObserver, RetryPolicy, RetryQuota, withRetry } from "effect-retry"
+import {
+  awsStandard,
+  Backoff,
+  InvalidOption,
+  RetryInfo,
+  RetryObserver,
+  RetryPolicy,
+  RetryQuota,
+  withRetry
+} from "effect-retry"
 import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
 import * as CoolDown from "effect-retry/CoolDown"
 import { type Criticality, CurrentCriticality } from "effect-retry/Criticality"
@@ -11,6 +20,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
@@ -31,7 +41,7 @@ const played = (rule: ConcurrencyLimiter.Rule, samples: ReadonlyArray<string>) =
   return samples.map((sample) => {
     const [kind, inFlight] = sample.split(" ")
     state = rule.next(state, {
-      outcome: kind === "ok" ? "success" : "drop",
+      outcome: kind === "ok" ? "success" : "timeout",
       inFlight: Number(inFlight),
       overtaken: kind === "late",
       rttMillis: undefined
@@ -106,7 +116,7 @@ describe("the adaptive limit", () => {
     for (let step = 0; step < 20_000; step++) {
       const before = rule.limit(state)
       const inFlight = 1 + Math.floor(draw() * Math.max(1, before))
-      const outcome = draw() < 0.9 ? "success" : "drop"
+      const outcome = draw() < 0.9 ? "success" : "timeout"
       const overtaken = draw() < 0.5
       state = rule.next(state, { outcome, inFlight, overtaken, rttMillis: undefined })
       const after = rule.limit(state)
@@ -132,7 +142,7 @@ describe("the adaptive limit", () => {
       const state = times.reduce<unknown>((state, time) => {
         const [outcome, millis] = time.split(" ")
         return rule.next(state, {
-          outcome: outcome as "drop",
+          outcome: outcome === "drop" ? "timeout" : "success",
           inFlight: 1,
           overtaken: false,
           rttMillis: Number(millis)
@@ -345,6 +355,75 @@ describe("ConcurrencyLimiter", () => {
       for (let send = 0; send < 20; send++) yield* call("a", 10 + send, new TimedOut())
       yield* TestClock.adjust(100)
       assert.strictEqual((yield* limiter.state).limit, 14)
+    }))
+
+  it.effect("a retry is not sent after a timeout until a send succeeds; one of a throttle is", () =>
+    Effect.gen(function*() {
+      const limiter = yield* ConcurrencyLimiter.make({ maxWait: "1 second" })
+      const policy = Backoff.fixed({ delay: 10 }).pipe(RetryPolicy.maxAttempts(3))
+      const sends = (...errors: ReadonlyArray<unknown>) =>
+        Effect.gen(function*() {
+          let count = 0
+          const call = Effect.suspend(() => {
+            const error = errors[count++]
+            return Effect.andThen(Effect.sleep(5), error === undefined ? Effect.void : Effect.fail(error))
+          })
+          const fiber = yield* call.pipe(
+            withRetry(policy),
+            Effect.provideService(ConcurrencyLimiter.ConcurrencyLimiter, limiter),
+            Effect.flip,
+            Effect.option,
+            Effect.forkChild
+          )
+          yield* TestClock.adjust("1 minute")
+          const error: any = Option.getOrUndefined(yield* Fiber.join(fiber))
+          return [count, error?.reason ?? error?._tag]
+        })
+      const timedOut = new TimedOut()
+      // Nothing speaks for a retry yet.
+      assert.deepStrictEqual(yield* sends(timedOut), [1, "timing-out"])
+      assert.deepStrictEqual(yield* sends(timedOut), [1, "timing-out"])
+      assert.deepStrictEqual(yield* sends(), [1, undefined])
+      // There were two in a row: a success after them promises nothing for the next.
+      assert.deepStrictEqual(yield* sends(timedOut), [1, "timing-out"])
+      assert.deepStrictEqual(yield* sends(), [1, undefined])
+      // The last was by chance, so the next may be.
+      assert.deepStrictEqual(yield* sends(timedOut), [2, undefined])
+      assert.deepStrictEqual(yield* sends(timedOut, timedOut), [2, "timing-out"])
+      const throttled = new Throttled({})
+      assert.deepStrictEqual(yield* sends(throttled, throttled, throttled), [3, "Throttled"])
+      assert.deepStrictEqual(yield* sends(throttled, timedOut), [2, "timing-out"])
+    }))
+
+  it.effect("a send waits for a quarter of the timeout, once it has seen one", () =>
+    Effect.gen(function*() {
+      const { call, limiter } = yield* subject({ rule: ConcurrencyLimiter.adaptive({ initial: 1 }) })
+      yield* call("a", 100, new TimedOut())
+      yield* TestClock.adjust(100)
+      yield* call("b", 1000)
+      const fiber = yield* call("c", 10)
+      yield* TestClock.adjust(24)
+      assert.strictEqual((yield* limiter.state).waiting, 1)
+      yield* TestClock.adjust(1)
+      assert.deepInclude(((yield* Fiber.join(fiber)) as any).failure, { reason: "full" })
+    }))
+
+  it.effect("from the first timeout on sends are timed, and slow ones do not grow the limit", () =>
+    Effect.gen(function*() {
+      const { call, limiter } = yield* subject({})
+      const burst = Effect.fnUntraced(function*(sends: number, millis: number, error?: unknown) {
+        for (let send = 0; send < sends; send++) yield* call("a", millis, error)
+        yield* TestClock.adjust(millis)
+        return (yield* limiter.state).limit
+      })
+      assert.strictEqual(yield* burst(20, 1000, new TimedOut()), 14)
+      // How long the first took is unknown: untimed.
+      assert.strictEqual(yield* burst(14, 900), 15.75)
+      assert.strictEqual(yield* burst(15, 1000, new TimedOut()), 10.5)
+      assert.strictEqual(yield* burst(10, 900), 10.5)
+      // The mean falls to half of the timeout and below.
+      for (let second = 0; second < 5; second++) yield* burst(10, 100)
+      assert.isAbove(yield* burst(10, 100), 13)
     }))
 
   it.effect("below one, sends are paced: one, then a pause; the first after any idle time passes immediately", () =>

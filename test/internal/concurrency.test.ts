@@ -13,7 +13,7 @@ const config: Concurrency.ConcurrencyConfig = {
   maxPauseMillis: 1000
 }
 
-const state = { limit: 10, drops: 0, meanMillis: 0, dropMillis: 0 }
+const state = { limit: 10, drops: 0, meanMillis: 0, dropMillis: 0, timeouts: 0, isStray: false, timeoutMillis: 0 }
 const sample = { outcome: "success", inFlight: 1, overtaken: false, rttMillis: undefined } as const
 
 type Row = readonly [
@@ -30,17 +30,69 @@ const rows: ReadonlyArray<Row> = [
   ["an untimed one leaves it", { meanMillis: 80 }, {}, { meanMillis: 80 }],
   ["a success ends a row of drops, also if nothing else changes", { drops: 2 }, {}, { drops: 0 }],
   ["a success keeps the time of a drop", { dropMillis: 7, drops: 1 }, { inFlight: 5 }, { limit: 10.25, drops: 0 }],
-  ["drops are counted", { drops: 2 }, { outcome: "drop", inFlight: 4 }, { limit: 2.8, drops: 3 }],
-  ["a drop that a cut has overtaken changes nothing", { drops: 2 }, { outcome: "drop", overtaken: true }, {}],
-  ["a timed drop is kept", { meanMillis: 5 }, { outcome: "drop", inFlight: 4, rttMillis: 90 }, {
+  ["drops are counted", { drops: 2 }, { outcome: "refusal", inFlight: 4 }, { limit: 2.8, drops: 3 }],
+  ["a drop that a cut has overtaken changes nothing", { drops: 2 }, { outcome: "refusal", overtaken: true }, {}],
+  ["a timed drop is kept", { meanMillis: 5 }, { outcome: "refusal", inFlight: 4, rttMillis: 90 }, {
     limit: 2.8,
     drops: 1,
     dropMillis: 90
   }],
-  ["an untimed drop keeps the time before", { dropMillis: 9 }, { outcome: "drop", inFlight: 4 }, {
+  ["an untimed drop keeps the time before", { dropMillis: 9 }, { outcome: "refusal", inFlight: 4 }, {
     limit: 2.8,
     drops: 1
   }],
+  ["an untimed timeout is known, and not how long it was", {}, { outcome: "timeout", inFlight: 4 }, {
+    limit: 2.8,
+    drops: 1,
+    timeouts: 1,
+    timeoutMillis: Infinity
+  }],
+  ["a timed one is the timeout", { timeoutMillis: Infinity }, { outcome: "timeout", inFlight: 4, rttMillis: 90 }, {
+    limit: 2.8,
+    drops: 1,
+    dropMillis: 90,
+    timeouts: 1,
+    timeoutMillis: 90
+  }],
+  ["a later one that is not timed keeps it", { timeoutMillis: 90 }, { outcome: "timeout", inFlight: 4 }, {
+    limit: 2.8,
+    drops: 1,
+    timeouts: 1
+  }],
+  ["a refusal ends a row of timeouts, and is none", { timeouts: 2, timeoutMillis: 90 }, {
+    outcome: "refusal",
+    inFlight: 4,
+    rttMillis: 5
+  }, { limit: 2.8, drops: 1, dropMillis: 5, timeouts: 0 }],
+  ["a success after one timeout: it was by chance", { drops: 1, timeouts: 1 }, {}, {
+    drops: 0,
+    timeouts: 0,
+    isStray: true
+  }],
+  ["a success after two: they were not", { drops: 2, timeouts: 2, isStray: true }, {}, {
+    drops: 0,
+    timeouts: 0,
+    isStray: false
+  }],
+  ["another success says nothing new", { drops: 1, isStray: true }, {}, { drops: 0 }],
+  ["fast successes grow it, up to half of the timeout", { meanMillis: 50, timeoutMillis: 100 }, { inFlight: 5 }, {
+    limit: 10.25
+  }],
+  ["slower ones grow it less", { meanMillis: 57.5, timeoutMillis: 100 }, { inFlight: 5 }, { limit: 10.125 }],
+  [
+    "as their mean is, not as the last one was",
+    { meanMillis: 50, timeoutMillis: 100 },
+    { inFlight: 5, rttMillis: 95 },
+    {
+      limit: 10.175,
+      meanMillis: 54.5
+    }
+  ],
+  ["at 0.65 of it they grow it no more, nor beyond", { meanMillis: 65, timeoutMillis: 100 }, { inFlight: 5 }, {}],
+  ["nor cut it", { meanMillis: 99, timeoutMillis: 100 }, { inFlight: 10 }, {}],
+  ["the mean grows it fully while the timeout is unknown", { meanMillis: 5000, timeoutMillis: Infinity }, {
+    inFlight: 5
+  }, { limit: 10.25 }],
   ["a limit at its maximum stays there", { limit: 100, meanMillis: 5 }, { inFlight: 99, rttMillis: 5 }, {}]
 ]
 
@@ -65,6 +117,17 @@ describe("the adaptive concurrency limit", () => {
       assert.strictEqual(Concurrency.next(idle, config, sample), idle)
       assert.strictEqual(Concurrency.next(idle, config, { ...sample, rttMillis: meanMillis }), idle)
     }
+  })
+
+  it("admits retries until a timeout, or a second one where single ones are by chance", () => {
+    const admits = (of: Partial<Concurrency.Concurrency>) => Concurrency.admitsRetries({ ...state, ...of })
+    assert.deepStrictEqual([0, 1, 2].map((timeouts) => admits({ timeouts })), [true, false, false])
+    assert.deepStrictEqual([0, 1, 2].map((timeouts) => admits({ timeouts, isStray: true })), [true, true, false])
+  })
+
+  it("waits for a quarter of the timeout, and at most 250 ms", () => {
+    const wait = (timeoutMillis: number) => Concurrency.maxWaitMillis({ ...state, timeoutMillis })
+    assert.deepStrictEqual([0, 100, 999, 1001, Infinity].map(wait), [250, 25, 249.75, 250, 250])
   })
 
   it("pauses only below one: for a round trip, more the lower the limit", () => {

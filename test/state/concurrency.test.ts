@@ -50,9 +50,55 @@ describe("the gate of a concurrency limiter", () => {
       const of = { overtaken: false, rttMillis: undefined }
       assert.deepStrictEqual(samples, [
         { outcome: "success", inFlight: 5, ...of },
-        { outcome: "drop", inFlight: 4, ...of }
+        { outcome: "refusal", inFlight: 4, ...of }
       ])
       assert.strictEqual(gate.inFlight, 0)
+    }))
+
+  it.effect("says of a drop whether it was a timeout: by the facts, or a gateway's 504", () =>
+    Effect.gen(function*() {
+      const { rule, samples } = scripted(10)
+      const { end, send } = yield* subject({ rule, isDrop: () => true })
+      for (const name of ["a", "b", "c", "d"]) yield* send(name)
+      end("a", "Failure", { info: RetryInfo.timedOut })
+      end("b", "Failure", { error: { status: 504 }, info: RetryInfo.transient })
+      end("c", "Failure", { error: { status: 503 }, info: RetryInfo.transient })
+      end("d", "Failure", { info: RetryInfo.throttled() })
+      assert.deepStrictEqual(samples.map(({ outcome }) => outcome), ["timeout", "timeout", "refusal", "refusal"])
+    }))
+
+  it.effect("a rule may refuse retries, but no first send, nor when it is full", () =>
+    Effect.gen(function*() {
+      const { rule } = scripted(1)
+      const { gate, log, send } = yield* subject({ rule: { ...rule, admitsRetries: () => false } })
+      yield* send("retry", { attempt: 2 })
+      yield* send("first")
+      yield* send("second")
+      yield* send("retry of the second", { attempt: 3 })
+      assert.deepStrictEqual(log, [
+        "retry timing-out at 0",
+        "first at 0",
+        "retry of the second timing-out at 0"
+      ])
+      assert.deepStrictEqual([gate.inFlight, gate.waiting], [1, 1])
+    }))
+
+  it.effect("a send waits as long as the rule says after the last drop, unless maxWait does", () =>
+    Effect.gen(function*() {
+      for (const maxWait of [undefined, 30]) {
+        const { rule } = scripted(2, 1)
+        const learned = { ...rule, maxWaitMillis: (step: number) => step === 0 ? 250 : 40 }
+        const { end, log, send } = yield* subject({ rule: learned, isDrop: () => true, maxWait })
+        for (const name of ["a", "b"]) yield* send(name)
+        end("a", "Failure", { info: RetryInfo.timedOut })
+        yield* send("c")
+        yield* TestClock.adjust(29)
+        assert.deepStrictEqual(log.slice(2), [])
+        yield* TestClock.adjust(1)
+        assert.lengthOf(log.slice(2), maxWait === 30 ? 1 : 0)
+        yield* TestClock.adjust(10)
+        assert.lengthOf(log.slice(2), 1)
+      }
     }))
 
   it.effect("a send is overtaken by a cut while it is in flight, and by nothing else", () =>

@@ -30,7 +30,7 @@ export const aimd = (
   initial,
   limit: (limit) => limit,
   next: (limit, { inFlight, outcome, rttMillis = 0 }) => {
-    if (outcome === "drop" || rttMillis > timeoutMillis) return clamp(Math.floor(limit * backoffRatio), min, max)
+    if (outcome !== "success" || rttMillis > timeoutMillis) return clamp(Math.floor(limit * backoffRatio), min, max)
     return clamp(inFlight * 2 >= limit ? limit + 1 : limit, min, max)
   }
 })
@@ -74,7 +74,7 @@ export const vegas = ({
   const wanted = (limit: number, queue: number, { inFlight, outcome }: Sample): number | undefined => {
     const step = log10(limit)
     const most = beta ?? 6 * step
-    if (outcome === "drop") return decrease(limit)
+    if (outcome !== "success") return decrease(limit)
     if (inFlight * 2 < limit) return undefined
     if (queue <= step) return limit + most
     if (queue < (alpha ?? 3 * step)) return limit + step

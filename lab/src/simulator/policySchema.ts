@@ -37,7 +37,7 @@ const Concurrency = Schema.Struct({
   decrease: maybe(Share, "The limit after a drop, as a share of what is in flight. Default 0.7."),
   slowerThan: maybe(Time, "A success that takes longer counts as a drop. Default: none does."),
   whenFull: maybe(Schema.Literals(["wait", "fail"]), "What a send does when there is no slot. Default wait."),
-  maxWait: maybe(Time, "How long it waits. Default 250 milliseconds."),
+  maxWait: maybe(Time, "How long it waits. Default 250 milliseconds, or a quarter of the last timeout seen."),
   maxWaiters: maybe(Count, "How many may wait. Default 10000."),
   order: maybe(Schema.Literals(["fifo", "lifo"]), "Who is served first. Default fifo.")
 }).annotate({ identifier: "Concurrency", title: "A ConcurrencyLimiter of the library, one for each process" })

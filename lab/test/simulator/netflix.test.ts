@@ -5,7 +5,7 @@ import { aimd, averaged, gradient2, nothingMeasured, vegas } from "../../src/sim
 type Row = readonly [inFlight: number, rttMillis: number, dropped: boolean]
 
 const sampleOf = ([inFlight, rttMillis, dropped]: Row): Sample => ({
-  outcome: dropped ? "drop" : "success",
+  outcome: dropped ? "timeout" : "success",
   inFlight,
   rttMillis,
   overtaken: false

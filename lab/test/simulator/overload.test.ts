@@ -58,15 +58,17 @@ describe("brownout: half of the capacity is gone, and no code says so", () => {
       })
   )
 
-  // Source of the 95 %: the simulator that the rule was chosen by, 20 seeds.
   it.live(
-    "with a limit 95 % of the possible are served; while it lasts, 85 % of the capacity",
+    "with a limit nearly all of the capacity is used, from 1 process to 100, and no call takes much longer than its timeout",
     () =>
       Effect.gen(function*() {
-        const results = (yield* runs("brownout", { policy: { steps, concurrency: {} } })).map(first)
-        assert.closeTo(mean(results.map((fleet) => share(fleet))) / possible, 95, 3)
-        assert.closeTo(mean(results.map((fleet) => goodput(fleet, 90))), 0.85, 0.03)
-        assert.isAbove(mean(results.map((fleet) => share(fleet, 92, 150))), 98)
+        for (const [processes, least] of firstOf([[10, 0.97], [1, 0.98], [100, 0.92]] as const, 1)) {
+          const results = (yield* runs("brownout", { processes, policy: { steps, concurrency: {} } })).map(first)
+          assert.isAbove(mean(results.map((fleet) => share(fleet))) / possible, 97)
+          assert.isAbove(mean(results.map((fleet) => goodput(fleet, 90))), least)
+          assert.isBelow(mean(results.map(({ totals }) => totals.latency.p99Millis ?? Infinity)), 1200)
+          assert.isAbove(mean(results.map((fleet) => share(fleet, 92, 150))), 98)
+        }
       })
   )
 
@@ -93,7 +95,7 @@ describe("brownout: half of the capacity is gone, and no code says so", () => {
     "latencies go up to the timeout, unless slow successes count as drops: then all of the capacity is used",
     () =>
       Effect.gen(function*() {
-        assert.isAbove((yield* lasting({}, {}, few)).p99, 1000)
+        assert.closeTo((yield* lasting({}, {}, few)).p99, 1100, 100)
         const bounded = yield* lasting({ slowerThan: "600 millis" })
         assert.isAbove(bounded.used, 0.98)
         assert.isBelow(bounded.p99, 1050)
@@ -118,8 +120,8 @@ describe("brownout: half of the capacity is gone, and no code says so", () => {
         // What it costs on a good day.
         assert.closeTo(tight.servedBefore, 99.4, 0.3)
         const usual = yield* lasting({}, service, few)
-        assert.isBelow(usual.used, 0.8)
-        assert.isAbove(usual.p99, 1000)
+        assert.isAbove(usual.used, 0.93)
+        assert.closeTo(usual.p99, 1060, 100)
       })
   )
 })
@@ -222,15 +224,16 @@ describe("noisy-neighbor: a job in the same process asks for more than the capac
     }))
 
   it.live(
-    "what matters goes first: nine in ten of the shop are served, against four in ten that matter as the job's do",
+    "what matters goes first: all of the shop are served, against half that matter as the job's do",
     () =>
       Effect.gen(function*() {
         const critical = yield* served()
-        assert.closeTo(critical.shop, 93, 3)
-        assert.closeTo(critical.reports, 26, 4)
+        // Calls of the seconds before succeed, too.
+        assert.closeTo(critical.shop, 101, 3)
+        assert.closeTo(critical.reports, 36, 4)
         const equal = yield* served({ criticality: "sheddable" })
-        assert.closeTo(equal.shop, 44, 4)
-        assert.closeTo(equal.reports, 44, 4)
+        assert.closeTo(equal.shop, 53, 4)
+        assert.closeTo(equal.reports, 54, 4)
       })
   )
 
@@ -246,7 +249,7 @@ describe("noisy-neighbor: a job in the same process asks for more than the capac
       const critical = yield* served({ processes: 10 })
       const equal = yield* served({ processes: 10, criticality: "sheddable" })
       assert.isAbove(critical.shop, equal.shop)
-      assert.isBelow(critical.shop, 75)
+      assert.isBelow(critical.shop, 90)
     }))
 })
 
@@ -307,14 +310,13 @@ describe("two-fleets: one has a limit, the other has none", () => {
     return { polite: of(0), neighbor: of(1) }
   })
 
-  // Source of the first figures: the simulator that the rule was chosen by, where both fleets make 280 calls a second.
   it.live(
     "the fleet that holds back pays for both: it is served less, and is not starved",
     () =>
       Effect.gen(function*() {
         const { neighbor, polite } = yield* served()
-        assert.closeTo(polite, 42, 4)
-        assert.closeTo(neighbor, 62, 5)
+        assert.closeTo(polite, 48, 4)
+        assert.closeTo(neighbor, 65, 5)
       })
   )
 
@@ -323,7 +325,7 @@ describe("two-fleets: one has a limit, the other has none", () => {
       const { neighbor, polite } = yield* served({ steps, concurrency: {} })
       // One run differs by more than the mean of three.
       assert.closeTo(polite, neighbor, budget(3, 5))
-      assert.isAbove(polite, 60)
+      assert.isAbove(polite, 75)
     }))
 
   it.live(
@@ -346,7 +348,7 @@ describe("what a limit does badly", () => {
         const policy = { steps, concurrency: {}, throttle: {} }
         const both = mean((yield* runs("thin-fleet", { policy }, {}, few)).map((result) => share(first(result)))) /
           (110 / 120)
-        assert.closeTo(limit, 72, 5)
+        assert.closeTo(limit, 81, 5)
         assert.isAbove(both, limit + 3)
       })
   )

@@ -111,7 +111,7 @@ export const traces: Readonly<Record<string, Readonly<Record<string, string>>>> 
     naive: "8a6a5aa370111bfe"
   },
   "noisy-neighbor": {
-    written: "43d0ab10420705d7",
+    written: "b0379d8eda16366f",
     naive: "18946775d5ea2de9",
     awsStandard: "e584e861be498e65"
   },
@@ -121,16 +121,16 @@ export const traces: Readonly<Record<string, Readonly<Record<string, string>>>> 
     awsStandard: "5e06430d6779ca5c"
   },
   "two-fleets": {
-    written: "29b8c8dbc26fbba1",
+    written: "38abb6c1bb4b2f7a",
     naive: "fc8b803822856c67",
     awsStandard: "831cca8bbd566134"
   },
   "thin-fleet": {
-    written: "7364a9ff5693b7da",
+    written: "52123759f1bfb3b4",
     awsStandard: "af099bb6eb0bda88"
   },
   "near-the-timeout": {
-    written: "d6df9299d8038dd5",
+    written: "23a8f8eae2d90b70",
     awsStandard: "7ebcf8b0e84546b9"
   },
   "broken-instance": {
@@ -138,7 +138,7 @@ export const traces: Readonly<Record<string, Readonly<Record<string, string>>>> 
     awsStandard: "c499acf393592a3c"
   },
   "load-shedding": {
-    written: "1065623dbd63b8c7",
+    written: "3b3a16f177d659ca",
     awsStandard: "dc5b1d9f735d31bc"
   }
 }

@@ -19,11 +19,17 @@ export interface Concurrency {
   readonly meanMillis: number
   /** The duration of the last dropped send, in milliseconds; 0 before the first timed one. */
   readonly dropMillis: number
+  /** Cuts by timeouts since the last success or refusal. */
+  readonly timeouts: number
+  /** Whether the last row of them that has ended was a single one: it was by chance. */
+  readonly isStray: boolean
+  /** How long the last send that timed out took, in milliseconds; 0 before the first, `Infinity` if it was not timed. */
+  readonly timeoutMillis: number
 }
 
 /** How a send that counts ended. */
 export interface ConcurrencySample {
-  readonly outcome: "success" | "drop"
+  readonly outcome: "success" | "timeout" | "refusal"
   /** Sends in flight when it ended, including this one. */
   readonly inFlight: number
   /** Whether the limit was cut while it was in flight. */
@@ -36,7 +42,10 @@ export const initial = (config: ConcurrencyConfig): Concurrency => ({
   limit: config.initial,
   drops: 0,
   meanMillis: 0,
-  dropMillis: 0
+  dropMillis: 0,
+  timeouts: 0,
+  isStray: false,
+  timeoutMillis: 0
 })
 
 /** The weight of the latest success in the average. */
@@ -47,6 +56,18 @@ const mean = (before: number, latest: number | undefined): number => {
   return before === 0 ? latest : before + smoothing * (latest - before)
 }
 
+/** From this share of the timeout on, successes are slow: the limit grows less. From the second on it does not grow. */
+const [slowShare, slowestShare] = [0.5, 0.65]
+
+/** What is left of the increase while successes take this long: 1, or less if they are slow. It cuts nothing. */
+const calm = (meanMillis: number, timeoutMillis: number): number =>
+  timeoutMillis === 0
+    ? 1
+    : Math.min(1, Math.max(0, (slowestShare - meanMillis / timeoutMillis) / (slowestShare - slowShare)))
+
+/** An answer ends a row of timeouts. */
+const wasStray = ({ isStray, timeouts }: Concurrency): boolean => timeouts === 0 ? isStray : timeouts === 1
+
 /** Grows only if enough of the limit is in use: an unused limit proves nothing. */
 const grown = (
   state: Concurrency,
@@ -54,11 +75,12 @@ const grown = (
   { inFlight, rttMillis }: ConcurrencySample
 ): Concurrency => {
   const isUsed = inFlight >= state.limit * config.usedShare
-  const limit = isUsed ? Math.min(config.maximum, Math.max(1, state.limit + config.increase)) : state.limit
   const meanMillis = mean(state.meanMillis, rttMillis)
+  const increase = config.increase * calm(meanMillis, state.timeoutMillis)
+  const limit = isUsed ? Math.min(config.maximum, Math.max(1, state.limit + increase)) : state.limit
   return limit === state.limit && state.drops === 0 && meanMillis === state.meanMillis
     ? state
-    : { limit, drops: 0, meanMillis, dropMillis: state.dropMillis }
+    : { ...state, limit, drops: 0, meanMillis, timeouts: 0, isStray: wasStray(state) }
 }
 
 /**
@@ -68,17 +90,30 @@ const grown = (
 const cut = (state: Concurrency, config: ConcurrencyConfig, sample: ConcurrencySample): Concurrency => {
   if (sample.overtaken) return state
   const wanted = Math.max(config.minimum, config.decrease * Math.min(state.limit, sample.inFlight))
+  const isTimeout = sample.outcome === "timeout"
   return {
+    ...state,
     limit: wanted < 1 && state.drops === 0 ? Math.min(state.limit, Math.max(1, config.minimum)) : wanted,
     drops: state.drops + 1,
-    meanMillis: state.meanMillis,
-    dropMillis: sample.rttMillis ?? state.dropMillis
+    dropMillis: sample.rttMillis ?? state.dropMillis,
+    timeouts: isTimeout ? state.timeouts + 1 : 0,
+    isStray: isTimeout ? state.isStray : wasStray(state),
+    timeoutMillis: isTimeout ? sample.rttMillis ?? (state.timeoutMillis || Infinity) : state.timeoutMillis
   }
 }
 
 /** The limit after a send has ended. */
 export const next = (state: Concurrency, config: ConcurrencyConfig, sample: ConcurrencySample): Concurrency =>
   sample.outcome === "success" ? grown(state, config, sample) : cut(state, config, sample)
+
+/** After a timeout a retry only adds to an outage; where the last timeout was by chance, after the second in a row. */
+export const admitsRetries = ({ isStray, timeouts }: Concurrency): boolean => timeouts < (isStray ? 2 : 1)
+
+const longestWaitMillis = 250
+
+/** How long to wait for a slot: a wait of more than a quarter of the timeout is better spent on a later call. */
+export const maxWaitMillis = ({ timeoutMillis }: Concurrency): number =>
+  timeoutMillis === 0 ? longestWaitMillis : Math.min(longestWaitMillis, timeoutMillis / 4)
 
 /** How long to pause after a send while the limit is below 1, in milliseconds. `random` is from 0 to 1. */
 export const pauseMillis = (state: Concurrency, config: ConcurrencyConfig, random: number): number => {
