@@ -47,6 +47,24 @@ const capacityRow = ({ capacity }: Fitted): readonly [string, ...Array<string>] 
   }
 }
 
+type Row = readonly [string, ...Array<string>]
+
+/** What follows from the others. */
+const shapeRows = ({ ceiling, instances, workers }: Fitted): ReadonlyArray<Row> => [
+  ...instances === 1 ? [] : [["instances", counted(instances), "", "from the upstream addresses"] as const],
+  ...workers === undefined
+    ? []
+    : [["workers", `${counted(workers)} each`, "", "capacity times what requests take at low load"] as const],
+  ...ceiling === undefined ? [] : [
+    [
+      "let in",
+      counted(ceiling.most),
+      "",
+      `requests in flight while ${ceiling.by === "proxy" ? "a proxy" : "the instances"} refused more`
+    ] as const
+  ]
+]
+
 const retriedRow = ({ retried }: Fitted): readonly [string, ...Array<string>] =>
   retried === undefined
     ? ["retried", "unknown", "", "no attempt numbers or request ids in the log"]
@@ -77,7 +95,8 @@ export const fitTable = (fitted: Fitted): ReadonlyArray<string> => {
       )
     ),
     retriedRow(fitted),
-    capacityRow(fitted)
+    capacityRow(fitted),
+    ...shapeRows(fitted)
   ]
   const basis = ["based on", ...rows.map((cells) => cells.at(-1)!)]
   return table(["", "value", "95 % interval"], rows.map(([name, value, between]) => [name, value!, between!]))

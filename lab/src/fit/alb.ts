@@ -1,5 +1,5 @@
 import type { Reader } from "./entry.ts"
-import { numberOf, statusOf, textsOf, timeOf } from "./parts.ts"
+import { numberOf, statusOf, textsOf, timeOf, upstreamOf } from "./parts.ts"
 
 /** -1 where the request was not sent on, or its answer did not come: then the time it took is not in the line. */
 const sumOf = (seconds: ReadonlyArray<string>): number | undefined => {
@@ -32,7 +32,8 @@ export const alb: Reader = {
       // 460 is the ALB's own: the client has left.
       status: status === 460 ? 0 : status,
       attempt: undefined,
-      call: trace === undefined || trace === "-" ? undefined : `${trace} ${words[12]}`
+      call: trace === undefined || trace === "-" ? undefined : `${trace} ${words[12]}`,
+      upstream: upstreamOf(words[4])
     })
     return true
   }

@@ -1,18 +1,20 @@
 import { Histogram } from "../simulator/histogram.ts"
-import { type Estimate, meanOf } from "./estimate.ts"
-import { fewest, type Group, type Level } from "./levels.ts"
+import { type Estimate, fewest, meanOf } from "./estimate.ts"
+import type { Group, Level } from "./levels.ts"
 
 /** The capacity of a service, as a log shows it. */
 export type Capacity =
   | {
     readonly kind: "found"
-    /** The evidence: all requests waited, or some were refused. */
-    readonly by: "backlog" | "refusals"
+    /** The evidence: all requests waited; or some were refused, for too many in flight or for their rate. */
+    readonly by: "backlog" | "refusals" | "rate"
     readonly perSecond: Estimate
     /** Seconds in which it was seen. */
     readonly seconds: number
     /** Of the requests in those seconds, those whose client left: the figure leaves out the work on them. */
     readonly abandoned: number
+    /** The variance of what was served in a second, as a multiple of its mean: 1 where it is random, as a Poisson process. */
+    readonly dispersion: number
   }
   | { readonly kind: "at least"; readonly perSecond: number }
   | { readonly kind: "unknown" }
@@ -32,17 +34,18 @@ const worstHalf = (groups: ReadonlyArray<Group>): ReadonlyArray<Group> => {
   return worst
 }
 
-const found = (by: "backlog" | "refusals", groups: ReadonlyArray<Group>): Capacity => {
+const found = (by: "backlog" | "refusals", groups: ReadonlyArray<Group>) => {
   const seconds = secondsOf(groups)
   const sum = groups.reduce((sum, group) => sum + group.seconds * group.served, 0)
   const squares = groups.reduce((sum, group) => sum + group.seconds * group.served * group.served, 0)
   const abandoned = groups.reduce((sum, group) => sum + group.abandoned, 0)
   return {
-    kind: "found",
+    kind: "found" as const,
     by,
     perSecond: meanOf(seconds, sum, squares),
     seconds,
-    abandoned: abandoned / (abandoned + sum)
+    abandoned: abandoned / (abandoned + sum),
+    dispersion: (squares / seconds - (sum / seconds) ** 2) / (sum / seconds)
   }
 }
 
@@ -94,8 +97,23 @@ export const quietOf = (levels: ReadonlyArray<Level>, most: number): Quiet => {
  */
 export const waitingMillis = (low: Histogram): number => 2 * (low.percentile(0.9) ?? Infinity)
 
-/** The knee: what is served in a second in which all requests wait is the capacity. */
-export const capacityOf = (groups: ReadonlyArray<Group>, waits: number): Capacity => {
+/** Requests that a limit lets through are even. Those that a share of failures spares are random: their variance is their mean. */
+const even = 0.5
+
+/** While requests are refused: what is served, if that is a limit, of their rate or of those in flight. */
+const refusingOf = (groups: ReadonlyArray<Group>, low: Histogram, isCrowded: boolean): Capacity | undefined => {
+  const seconds = secondsOf(groups)
+  if (seconds < fewest) return undefined
+  const least = groups.reduce((sum, group) => sum + group.seconds * group.leastMillis, 0) / seconds
+  const limit = found("refusals", groups)
+  // A limit of the rate makes nobody wait.
+  if (limit.dispersion < even && least < (low.percentile(0.5) ?? 0)) return { ...limit, by: "rate" }
+  return isCrowded ? limit : undefined
+}
+
+/** The knee: what is served in a second in which all requests wait, or in which some are refused, is the capacity. */
+export const capacityOf = (groups: ReadonlyArray<Group>, low: Histogram, isCrowded: boolean): Capacity => {
+  const waits = waitingMillis(low)
   if (waits === Infinity) return { kind: "unknown" }
   const behind = groups.filter(({ leastMillis }) => leastMillis > waits)
   const usual = highest(groups.filter(({ leastMillis, refusing }) => leastMillis <= waits && !refusing))
@@ -107,6 +125,6 @@ export const capacityOf = (groups: ReadonlyArray<Group>, waits: number): Capacit
     return found("backlog", worstHalf(secondsOf(whole) >= fewest ? whole : loaded))
   }
   const refusing = groups.filter((group) => group.refusing && group.served >= 0.9 * usual)
-  if (secondsOf(refusing) >= fewest) return found("refusals", refusing)
-  return usual === 0 ? { kind: "unknown" } : { kind: "at least", perSecond: usual }
+  return refusingOf(refusing, low, isCrowded) ??
+    (usual === 0 ? { kind: "unknown" } : { kind: "at least", perSecond: usual })
 }

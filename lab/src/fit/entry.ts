@@ -10,6 +10,8 @@ export interface Entry {
   readonly attempt: number | undefined
   /** What the attempts of one call have in common; `undefined` where the log does not say. */
   readonly call: string | undefined
+  /** The instance behind a proxy that answered; empty where the proxy did itself; `undefined` where the log does not say. */
+  readonly upstream: string | undefined
 }
 
 /** Receives the requests of a line. */

@@ -1,5 +1,5 @@
 import type { Reader } from "./entry.ts"
-import { numberOf, statusOf, textsOf, timeOf } from "./parts.ts"
+import { numberOf, statusOf, textsOf, timeOf, upstreamOf } from "./parts.ts"
 
 /** Bytes received, bytes sent, duration. Istio has three words before them: details, details of the end, a reason. */
 const countsAt = (words: ReadonlyArray<string>): number => {
@@ -31,7 +31,8 @@ export const envoy: Reader = {
       durationMillis: durationMillis + 0.5,
       status,
       attempt: undefined,
-      call: id === undefined || id === "-" ? undefined : `${id} ${words[0]}`
+      call: id === undefined || id === "-" ? undefined : `${id} ${words[0]}`,
+      upstream: upstreamOf(words[at + 8])
     })
     return true
   }

@@ -7,6 +7,9 @@ export interface Estimate {
   readonly high: number
 }
 
+/** Seconds that show something: fewer may be chance. */
+export const fewest = 3
+
 /** Two standard errors, nearly: 95 % of a normal distribution. */
 const z = 1.96
 
@@ -44,4 +47,20 @@ export const quantileOf = (histogram: Histogram, share: number): Estimate => {
   const spread = z * Math.sqrt(share * (1 - share) / histogram.count)
   const at = (rank: number) => histogram.percentile(Math.min(1, Math.max(0, rank))) ?? 0
   return { value: at(share), low: at(share - spread) / halfBin, high: at(share + spread) * halfBin }
+}
+
+/** Mean and mean square of a distribution that is linear between its quantiles, and constant beyond them. */
+export const momentsOf = (
+  quantiles: ReadonlyArray<{ readonly share: number; readonly value: number }>
+): { readonly mean: number; readonly square: number } => {
+  const [first, last] = [quantiles[0], quantiles.at(-1)]
+  if (first === undefined || last === undefined) return { mean: 0, square: 0 }
+  let mean = first.share * first.value + (1 - last.share) * last.value
+  let square = first.share * first.value ** 2 + (1 - last.share) * last.value ** 2
+  quantiles.slice(1).forEach(({ share, value }, index) => {
+    const from = quantiles[index]!
+    mean += (share - from.share) * (from.value + value) / 2
+    square += (share - from.share) * (from.value ** 2 + from.value * value + value ** 2) / 3
+  })
+  return { mean, square }
 }

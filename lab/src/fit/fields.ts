@@ -1,5 +1,5 @@
 import type { Reader, Sink } from "./entry.ts"
-import { numberOf, statusOf, timeOf } from "./parts.ts"
+import { numberOf, statusOf, timeOf, upstreamOf } from "./parts.ts"
 
 /** Milliseconds in a unit. */
 const units = { s: 1000, ms: 1, us: 1e-3, ns: 1e-6 } as const
@@ -100,6 +100,7 @@ const attempts: Meanings = [
 ]
 const ids: Meanings = ["request_id", "requestId", "req_id", "x_request_id", "req.id"].map((name) => [name, 0])
 const paths: Meanings = ["request", "path", "uri", "url", "request_uri", "req.url"].map((name) => [name, 0])
+const upstreams: Meanings = ["upstream_addr", "upstream_host", "upstream"].map((name) => [name, 0])
 
 /** One of several names. The lines of a log use the same one: the last found is tried first. */
 class Field {
@@ -145,6 +146,7 @@ export class Fields {
   private readonly attempt: Field
   private readonly id = new Field(ids)
   private readonly path = new Field(paths)
+  private readonly upstream = new Field(upstreams)
   /** A field that is a duration in an unknown unit. */
   unclear: string | undefined = undefined
 
@@ -184,7 +186,8 @@ export class Fields {
       durationMillis,
       status,
       attempt: attempt === undefined ? undefined : attempt + this.attempt.means,
-      call: this.callIn(get)
+      call: this.callIn(get),
+      upstream: upstreamOf(this.upstream.of(get))
     })
     return true
   }

@@ -1,6 +1,6 @@
 import { type Capacity, capacityOf, type Quiet, quietOf, waitingMillis } from "./capacity.ts"
-import { type Estimate, perSecond, quantileOf, shareOf } from "./estimate.ts"
-import { fewest, type Level } from "./levels.ts"
+import { type Estimate, fewest, momentsOf, perSecond, quantileOf, shareOf } from "./estimate.ts"
+import type { Level } from "./levels.ts"
 import type { Meter } from "./meter.ts"
 import type { Bucket } from "./series.ts"
 
@@ -33,6 +33,12 @@ export interface Fitted {
   /** Of the requests, those that were retries, and the evidence; `undefined` without any. */
   readonly retried: (Estimate & { readonly by: "attempt" | "id" }) | undefined
   readonly capacity: Capacity
+  /** Instances that share the capacity, if the log names them. */
+  readonly instances: number
+  /** Requests that each instance works on at a time, where that explains the capacity; otherwise one after the other. */
+  readonly workers: number | undefined
+  /** Requests in flight beyond which more are refused, by a proxy or by the instances; `undefined` where none are. */
+  readonly ceiling: { readonly most: number; readonly by: "proxy" | "instances" } | undefined
   /** Whether all requests waited in its last seconds: then it ends in an overload. */
   readonly endsBehind: boolean
   readonly late: number
@@ -64,30 +70,65 @@ const typical = (levels: ReadonlyArray<Level>): number => {
   return 0
 }
 
+/** An instance that answers less than this share of the busiest one's requests was there for a while only. */
+const regular = 0.1
+
+const instancesOf = ({ upstreams }: Meter): number => {
+  const counts = [...upstreams.values()]
+  const most = Math.max(0, ...counts)
+  return Math.max(1, counts.filter((count) => count >= regular * most).length)
+}
+
+/** By how much of a worker the number may be off that follows from capacity and latency. */
+const tolerated = 0.15
+
+/**
+ * As many requests are worked on at a time as a queue has workers: capacity times work (Little's law). With workers, what is
+ * served in a second varies as their work does; with turns of equal length it does not.
+ */
+const workersOf = (capacity: Capacity, latency: Fitted["latency"], instances: number): Fitted["workers"] => {
+  if (capacity.kind !== "found" || latency === undefined) return undefined
+  const { mean, square } = momentsOf(latency.quantiles)
+  const variation = square / mean ** 2 - 1
+  const atOnce = capacity.perSecond.value * mean / 1000 / instances
+  const workers = Math.round(atOnce)
+  const fits = workers > 1 && Math.abs(atOnce - workers) <= tolerated * workers
+  return fits && capacity.dispersion > variation / 2 ? workers : undefined
+}
+
 /** The findings in the lines of a log. */
 export const fittedOf = (meter: Meter): Fitted => {
   const seconds = Math.max(1, (meter.lastMillis - meter.firstMillis) / 1000)
   const levels = meter.levels.byWork
   const { latency } = quietOf(levels, 0)
   const waits = waitingMillis(latency)
-  const capacity = capacityOf(meter.levels.groups, waits)
+  const { most: atMost } = meter.levels.ceiling
+  const capacity = capacityOf(meter.levels.groups, latency, atMost !== undefined)
+  const isCrowded = atMost !== undefined && (capacity.kind !== "found" || capacity.by !== "rate")
   // At a rate, that many requests begin in a second, and those of the time that one takes are there before.
   const most = capacity.kind === "found"
     ? lowLoad * capacity.perSecond.value * (1 + (latency.meanMillis ?? 0) / 1000)
     : typical(levels)
+  const instances = instancesOf(meter)
+  const quiet = latencyOf(quietOf(levels, most))
   return {
     requests: meter.requests,
     seconds,
     fromMillis: meter.firstMillis,
     rate: perSecond(meter.requests, seconds),
     series: { widthMillis: meter.series.widthMillis, buckets: meter.series.all },
-    latency: latencyOf(quietOf(levels, most)),
+    latency: quiet,
     statuses: [...meter.statuses]
       .sort(([a, of], [b, than]) => than - of || a - b)
       .map(([status, count]) => ({ status, count, ...shareOf(count, meter.requests) })),
     failed: shareOf(meter.failed, meter.requests),
     retried: retriedOf(meter),
     capacity,
+    instances,
+    workers: workersOf(capacity, quiet, instances),
+    ceiling: !isCrowded
+      ? undefined
+      : { most: atMost, by: meter.refusedInside > 0 ? "instances" : "proxy" },
     endsBehind: meter.levels.latestMillis.length === fewest &&
       meter.levels.latestMillis.every((least) => least > waits),
     late: meter.late,

@@ -1,5 +1,7 @@
 import { Histogram } from "../simulator/histogram.ts"
 import { exp, log } from "../simulator/portable.ts"
+import { Ceiling } from "./ceiling.ts"
+import { fewest } from "./estimate.ts"
 import type { Second } from "./seconds.ts"
 
 /** Seconds with about as much to do: requests in flight when they begin, and those that begin in them. */
@@ -28,9 +30,6 @@ export interface Group {
   imbalance: number
 }
 
-/** Seconds that show something: fewer may be chance. */
-export const fewest = 3
-
 const perDoubling = 8
 const waitsPerDoubling = 4
 
@@ -45,8 +44,10 @@ export class Levels {
   private readonly found = new Map<string, Group>()
   /** What nine of ten requests took or exceeded in each of the last seconds; `Infinity` where all clients left. */
   latestMillis: ReadonlyArray<number> = []
+  readonly ceiling = new Ceiling()
 
   add(second: Second): void {
+    this.ceiling.add(second)
     const { abandoned, arrived, began, ended, present, refused, served } = second
     const work = present + arrived
     if (arrived > 0) {

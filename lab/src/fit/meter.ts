@@ -9,6 +9,9 @@ const isRefusal = (status: number): boolean => status === 429 || status === 503
 const isAbandoned = (status: number): boolean => status === 0 || status === 408 || status === 499 || status === 504
 const isFailure = (status: number): boolean => status >= 500 || status === 429 || isAbandoned(status)
 
+/** More instances than a scenario may have are not counted. */
+const mostUpstreams = 1000
+
 const anHour = 3_600_000
 const aDay = 24 * anHour
 
@@ -43,6 +46,10 @@ export class Meter {
   named = 0
   retriesByName = 0
   readonly statuses = new Map<number, number>()
+  /** Requests of each instance, where the log names them. */
+  readonly upstreams = new Map<string, number>()
+  /** Requests that an instance refused, less those that a proxy did. */
+  refusedInside = 0
   readonly series = new Series()
   readonly levels = new Levels()
   /** Requests whose time does not belong to this log: more than an hour from those before and after. */
@@ -74,6 +81,7 @@ export class Meter {
       bucket.failed++
       this.failed++
     }
+    this.countUpstream(entry)
     const last = this.seconds.leave(endMillis)
     if (last === undefined) this.late++
     else this.addTo(last, this.seconds.arrive(startMillis), entry)
@@ -102,6 +110,13 @@ export class Meter {
     this.numbered++
     if (attempt > 1) this.retriesByNumber++
     return attempt > 1
+  }
+
+  private countUpstream({ status, upstream }: Entry): void {
+    if (upstream === undefined) return
+    if (isRefusal(status)) this.refusedInside += upstream === "" ? -1 : 1
+    const count = this.upstreams.get(upstream) ?? 0
+    if (upstream !== "" && (count > 0 || this.upstreams.size < mostUpstreams)) this.upstreams.set(upstream, count + 1)
   }
 
   private addTo(last: Second, first: Second, { durationMillis, status }: Entry): void {

@@ -1,5 +1,5 @@
 import type { Reader } from "./entry.ts"
-import { numberOf, statusOf, timeOf, type Word, wordsOf } from "./parts.ts"
+import { numberOf, statusOf, timeOf, upstreamOf, type Word, wordsOf } from "./parts.ts"
 
 /** Names that common formats give the time a request took. */
 const named = /^(?:rt|request_time|req_time)[=:]"?(\d+(?:\.\d+)?)/
@@ -7,6 +7,8 @@ const named = /^(?:rt|request_time|req_time)[=:]"?(\d+(?:\.\d+)?)/
 const bare = /^(\d+\.\d{3}),?$/
 const attemptIn = /^attempt[=:]"?(\d+)/
 const idIn = /^(?:rid|request_id|req_id)[=:]"?([\w-]{8,})/
+
+const upstreamIn = /^(?:ua|upstream|upstream_addr)[=:]"?([^"]+)"?$/
 
 /** The first find in the words of a line that no client writes: what is in quotes may be a header. */
 const firstOf = (words: ReadonlyArray<Word>, pattern: RegExp): string | undefined => {
@@ -25,12 +27,13 @@ const addedIn = (words: ReadonlyArray<Word>) => {
   return {
     durationMillis: seconds === undefined ? undefined : seconds * 1000,
     attempt: numberOf(firstOf(added, attemptIn)),
-    call: id === undefined ? undefined : `${id} ${words[0]!.text}`
+    call: id === undefined ? undefined : `${id} ${words[0]!.text}`,
+    upstream: upstreamOf(firstOf(added, upstreamIn))
   }
 }
 
 /**
- * nginx's `combined`, and after it `$request_time`, bare or as `rt=$request_time`; perhaps `attempt=` and `rid=`. Without a
+ * nginx's `combined`, and after it `$request_time`, bare or as `rt=$request_time`; perhaps `attempt=`, `rid=` and `ua=$upstream_addr`. Without a
  * time the line gives only rate and status. Source: ngx_http_log_module, "combined".
  */
 export const nginx: Reader = {

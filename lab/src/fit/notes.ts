@@ -9,22 +9,26 @@ export interface Made {
 /** Fewer than this many clients that leave change no figure. */
 const few = 0.01
 
+const ofCapacity = (
+  { capacity: found, endsBehind, latency, workers }: Fitted,
+  { capacity }: Made
+): ReadonlyArray<string | false> => [
+  capacity === undefined && found.kind !== "found" &&
+  "without a capacity nothing overloads the service, and retries cost nothing: measure it and pass --capacity",
+  endsBehind && "the log ends in an overload: one that goes on until it is over shows more",
+  found.kind === "found" && found.abandoned > few &&
+  `${(found.abandoned * 100).toFixed(1)} % disconnected while all requests waited: the capacity is a lower bound`,
+  latency !== undefined && capacity !== undefined && workers === undefined &&
+  "its latency is what requests took at low load, minus their turn and the wait for it"
+]
+
 /** What the figures of a fitted scenario rest on, and what they cannot show. */
-export const notesOf = (
-  { capacity: found, endsBehind, latency, retried }: Fitted,
-  { capacity, timeout }: Made
-): ReadonlyArray<string> =>
+export const notesOf = (fitted: Fitted, made: Made): ReadonlyArray<string> =>
   [
-    `assumed, since no log records it: policy none, timeout ${timeout}, 4 processes`,
-    capacity === undefined &&
-    "without a capacity nothing overloads the service, and retries cost nothing: measure it and pass --capacity",
-    endsBehind && "the log ends in an overload: one that goes on until it is over shows more",
-    found.kind === "found" && found.abandoned > few &&
-    `${(found.abandoned * 100).toFixed(1)} % disconnected while all requests waited: the capacity is a lower bound`,
-    latency === undefined && "without durations the scenario answers immediately: log $request_time",
-    latency !== undefined && capacity !== undefined &&
-    "its latency is what requests took at low load, minus their turn and the wait for it",
-    retried === undefined
+    `assumed, since no log records it: policy none, timeout ${made.timeout}, 4 processes`,
+    ...ofCapacity(fitted, made),
+    fitted.latency === undefined && "without durations the scenario answers immediately: log $request_time",
+    fitted.retried === undefined
       ? "if clients retry, its rate includes their retries"
-      : retried.value > 0 && "retries are left out of its rate: its policy makes them"
+      : fitted.retried.value > 0 && "retries are left out of its rate: its policy makes them"
   ].filter((note) => note !== false)

@@ -60,7 +60,8 @@ const readSpan = (span: unknown, sink: Sink): boolean => {
     durationMillis: to - from,
     status: outcomeOf(span),
     attempt: resent === undefined ? undefined : resent + 1,
-    call: undefined
+    call: undefined,
+    upstream: undefined
   })
   return true
 }

@@ -109,3 +109,10 @@ export const wordsOf = (line: string, start: number): ReadonlyArray<Word> | unde
 /** The words of a line from an index on, without their quotes. */
 export const textsOf = (line: string, start: number): ReadonlyArray<string> | undefined =>
   wordsOf(line, start)?.map(({ text }) => text)
+
+/** The instance that answered: of several that were tried the last. Logs have `-` for none. */
+export const upstreamOf = (value: unknown): string | undefined => {
+  if (typeof value !== "string") return undefined
+  const last = value.slice(value.lastIndexOf(" ") + 1)
+  return last === "-" ? "" : last
+}

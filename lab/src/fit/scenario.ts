@@ -1,5 +1,6 @@
 import type { ScenarioInput } from "../Simulator.ts"
 import { isCsv } from "./arrivals.ts"
+import { momentsOf } from "./estimate.ts"
 import type { Fitted } from "./fitted.ts"
 import { notesOf } from "./notes.ts"
 import type { Bucket } from "./series.ts"
@@ -101,18 +102,50 @@ const waitMillis = (perSecond: number, capacity: number | undefined): number => 
   return 1000 / capacity * (1 + load / (2 * (1 - load)))
 }
 
-const latencyOf = ({ latency }: Fitted, capacity: number | undefined) => {
-  if (latency === undefined) return undefined
-  const wait = waitMillis(latency.perSecond, capacity)
-  const [first, ...others] = latency.quantiles.map((
+/** The service's quantiles, each changed. */
+const quantilesOf = ({ latency }: Fitted, change: (millis: number) => number) => {
+  const [first, ...others] = latency?.quantiles.map((
     { share, value }
-  ): [share: number, millis: number] => [share, rounded(Math.max(0, value - wait))])
-  return first === undefined ? undefined : { quantiles: [first, ...others] as const }
+  ): [share: number, millis: number] => [share, rounded(Math.max(0, change(value)))]) ?? []
+  return first === undefined ? {} : { latency: { quantiles: [first, ...others] as const } }
+}
+
+/** What an instance bears: workers whose work is as long as the capacity says, or turns and what a request takes beyond its own. */
+const bearingOf = (fitted: Fitted, capacity: number | undefined) => {
+  const { instances, latency, workers } = fitted
+  if (capacity === undefined || latency === undefined) {
+    return {
+      ...capacity === undefined ? {} : { capacity },
+      ...quantilesOf(fitted, (millis) => millis)
+    }
+  }
+  const each = capacity / instances
+  if (workers !== undefined) {
+    const times = workers * 1000 / each / momentsOf(latency.quantiles).mean
+    return { workers, ...quantilesOf(fitted, (millis) => millis * times) }
+  }
+  const wait = waitMillis(latency.perSecond / instances, each)
+  return { capacity: rounded(each), ...quantilesOf(fitted, (millis) => millis - wait) }
+}
+
+/** Whether a rate is what refuses: then the capacity is unknown, above it. */
+const isLimit = ({ capacity }: Fitted): boolean => capacity.kind === "found" && capacity.by === "rate"
+
+/** What refuses: the number of requests in flight, in a proxy or in the queues of the instances, or a rate. */
+const refusingOf = (fitted: Fitted) => {
+  const { capacity, ceiling, instances, latency } = fitted
+  if (ceiling?.by === "proxy") return { connections: ceiling.most }
+  if (capacity.kind !== "found") return {}
+  const perSecond = capacity.perSecond.value
+  if (ceiling === undefined) return isLimit(fitted) ? { limit: { requests: rounded(perSecond) } } : {}
+  const atWork = perSecond * momentsOf(latency?.quantiles ?? []).mean / 1000
+  return { queue: Math.max(0, Math.round((ceiling.most - atWork) / instances)) }
 }
 
 /** Failures after the work. Refusals follow from the capacity, and disconnected clients say nothing of the work. */
-const failureRateOf = ({ capacity, requests, statuses }: Fitted): number => {
-  const isRefusing = capacity.kind === "found" && capacity.by === "refusals"
+const failureRateOf = (fitted: Fitted): number => {
+  const { ceiling, requests, statuses } = fitted
+  const isRefusing = ceiling !== undefined || isLimit(fitted)
   const failed = statuses.filter(({ status }) => status >= 500 && status !== 504 && !(isRefusing && status === 503))
   return failed.reduce((sum, { count }) => sum + count, 0) / requests
 }
@@ -133,12 +166,13 @@ const loadOf = (stretch: Stretch, arrivals: string | undefined): Pick<Fleet, "ra
 const bucketOf = (file: string, widthMillis: number) => isCsv(file) ? { bucket: seconds(widthMillis) } : {}
 
 const serviceOf = (fitted: Fitted, capacity: number | undefined): ScenarioInput["services"][number] => {
-  const latency = latencyOf(fitted, capacity)
+  const { instances } = fitted
   const failureRate = rounded(failureRateOf(fitted))
   return {
     name: "service",
-    ...capacity === undefined ? {} : { capacity },
-    ...latency === undefined ? {} : { latency },
+    ...instances === 1 ? {} : { instances },
+    ...bearingOf(fitted, capacity),
+    ...refusingOf(fitted),
     ...failureRate === 0 ? {} : { failureRate }
   }
 }
@@ -147,7 +181,8 @@ const serviceOf = (fitted: Fitted, capacity: number | undefined): ScenarioInput[
 export const scenarioOf = (fitted: Fitted, options: ScenarioOptions) => {
   const { arrivals, capacity: asked, name, schema, takeMillis } = options
   const stretch = busiest(fitted.series, takeMillis)
-  const capacity = asked ?? (fitted.capacity.kind === "found" ? rounded(fitted.capacity.perSecond.value) : undefined)
+  const { capacity: found } = fitted
+  const capacity = asked ?? (found.kind === "found" && !isLimit(fitted) ? found.perSecond.value : undefined)
   const timeout = timeoutOf(fitted)
   const durationMillis = stretch.buckets.length * stretch.widthMillis
   const bucketMillis = 1000 * Math.ceil(durationMillis / 1000 / mostBuckets)

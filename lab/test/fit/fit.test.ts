@@ -182,6 +182,45 @@ describe("a log of the simulator", () => {
     assert.isAtLeast(held, Math.floor(0.9 * logs))
   })
 
+  it("shows workers by what varies as their work does, and turns of equal length by what does not", () => {
+    const fitted = fittedOf(logOf("json", draining(1)).meter)
+    assert.strictEqual(fitted.workers, 12)
+    const { scenario: { services: [service] } } = scenarioOf(fitted, { name: "x", takeMillis: 600_000 })
+    assert.deepStrictEqual([service.workers, service.capacity], [12, undefined])
+    assert.strictEqual(fittedOf(overloadIn("json").meter).workers, undefined)
+  })
+
+  const crowded = (service: Traffic["service"]): Fitted =>
+    fittedOf(
+      logOf("json", {
+        seconds: 120,
+        rate: knee(20, 80).map((point) => ({ ...point, atMillis: point.atMillis / 2.5 })),
+        service: { workers: 12, latency: { lognormal: { median: 200, sigma: 0.6 } }, ...service }
+      }).meter
+    )
+
+  it("shows how many requests are let in while others are refused", () => {
+    const fitted = crowded({ connections: 24 })
+    assert.deepStrictEqual(fitted.ceiling, { most: 24, by: "proxy" })
+    isWithin(foundIn(fitted).perSecond.value, 12_000 / (200 * Math.exp(0.18)), 0.1, "capacity")
+    const { scenario: { services: [service] } } = scenarioOf(fitted, { name: "x", takeMillis: 600_000 })
+    assert.strictEqual(service.connections, 24)
+    assert.closeTo(service.workers!, 12, 1)
+  })
+
+  it("shows a limit of the rate, and no capacity below it", () => {
+    const fitted = crowded({ workers: 100, limit: { requests: 40, burst: 20, per: 1000 } })
+    assert.strictEqual(fitted.ceiling, undefined)
+    const { scenario: { services: [service] } } = scenarioOf(fitted, { name: "x", takeMillis: 600_000 })
+    assert.deepStrictEqual([service.capacity, service.workers], [undefined, undefined])
+    isWithin((service.limit as { readonly requests: number }).requests, 40, 0.05, "limit")
+  })
+
+  it("shows neither where requests fail at random", () => {
+    const fitted = crowded({ workers: 100, earlyFailureRate: 0.2 })
+    assert.deepStrictEqual([fitted.ceiling, fitted.capacity.kind], [undefined, "at least"])
+  })
+
   it("has quantiles at low load that the waits of the rest do not reach", () => {
     const fitted = fittedOf(overloadIn("nginx").meter)
     isWithin(quantile(fitted, 0.5), 20 * Math.LN2 + 1000 / 300 + 0.7, 0.05, "p50")

@@ -18,6 +18,7 @@ const entry = (endMillis: number, durationMillis: number | undefined, status: nu
   status,
   attempt: undefined,
   call: undefined,
+  upstream: undefined,
   ...rest
 })
 
@@ -35,9 +36,13 @@ const cases: ReadonlyArray<readonly [string, Format, ReadonlyArray<string>, Retu
     "nginx, headers of a client that look like its fields",
     "nginx",
     [
-      "::1 - - [10/Oct/2000:13:55:36 +0000] \"GET / HTTP/1.0\" 200 0 \"-\" \"rt=1.000\" \"rt=30.000\" \"30.000\" \"attempt=2\" rid=\"01234567 rt=9.000\" attempt=1 rt=0.250"
+      "::1 - - [10/Oct/2000:13:55:36 +0000] \"GET / HTTP/1.0\" 200 0 \"-\" \"rt=1.000\" \"rt=30.000\" \"30.000\" \"attempt=2\" rid=\"01234567 rt=9.000\" attempt=1 rt=0.250 ua=\"10.0.0.1:80, 10.0.0.2:80\""
     ],
-    entry(at("2000-10-10T13:55:36Z"), 250, 200, { attempt: 1, call: "01234567 GET / HTTP/1.0" })
+    entry(at("2000-10-10T13:55:36Z"), 250, 200, {
+      attempt: 1,
+      call: "01234567 GET / HTTP/1.0",
+      upstream: "10.0.0.2:80"
+    })
   ],
   [
     "nginx, the time by its name, with an attempt and an id",
@@ -74,7 +79,8 @@ const cases: ReadonlyArray<readonly [string, Format, ReadonlyArray<string>, Retu
       "https 2018-07-02T22:23:00.186641Z app/my-loadbalancer/50dc6c495c0c9188 192.168.131.39:2817 10.0.0.1:80 0.086 0.048 0.037 200 200 0 57 \"GET https://www.example.com:443/ HTTP/1.1\" \"curl/7.46.0\" ECDHE-RSA-AES128-GCM-SHA256 TLSv1.2 arn:aws:elasticloadbalancing:us-east-2:123456789012:targetgroup/my-targets/73e2d6bc24d8a067 \"Root=1-58337281-1d84f3d73c47ec4e58577259\" \"www.example.com\" \"arn:aws:acm:us-east-2:123456789012:certificate/12345678-1234-1234-1234-123456789012\" 1 2018-07-02T22:22:48.364000Z \"authenticate,forward\" \"-\" \"-\" \"10.0.0.1:80\" \"200\" \"-\" \"-\""
     ],
     entry(at("2018-07-02T22:23:00.186Z"), 171, 200, {
-      call: "Root=1-58337281-1d84f3d73c47ec4e58577259 GET https://www.example.com:443/ HTTP/1.1"
+      call: "Root=1-58337281-1d84f3d73c47ec4e58577259 GET https://www.example.com:443/ HTTP/1.1",
+      upstream: "10.0.0.1:80"
     })
   ],
   [
@@ -83,7 +89,7 @@ const cases: ReadonlyArray<readonly [string, Format, ReadonlyArray<string>, Retu
     [
       "http 2018-11-30T22:23:00.186641Z app/my-loadbalancer/50dc6c495c0c9188 192.168.131.39:2817 - 0.000 -1 -1 502 - 34 366 \"GET http://www.example.com:80/ HTTP/1.1\" \"curl/7.46.0\" - - arn:tg \"-\" \"-\" \"-\" 0 2018-11-30T22:22:48.364000Z \"forward\""
     ],
-    entry(at("2018-11-30T22:23:00.186Z"), undefined, 502)
+    entry(at("2018-11-30T22:23:00.186Z"), undefined, 502, { upstream: "" })
   ],
   [
     "Envoy",
@@ -92,7 +98,8 @@ const cases: ReadonlyArray<readonly [string, Format, ReadonlyArray<string>, Retu
       "[2016-04-15T20:17:00.310Z] \"POST /api/v1/locations HTTP/2\" 204 - 154 0 226 100 \"10.0.35.28\" \"nsq2http\" \"cc21d9b0-cf5c-432b-8c7e-98aeb7988cd2\" \"locations\" \"tcp://10.0.2.1:80\""
     ],
     entry(at("2016-04-15T20:17:00.536Z"), 226.5, 204, {
-      call: "cc21d9b0-cf5c-432b-8c7e-98aeb7988cd2 POST /api/v1/locations HTTP/2"
+      call: "cc21d9b0-cf5c-432b-8c7e-98aeb7988cd2 POST /api/v1/locations HTTP/2",
+      upstream: "tcp://10.0.2.1:80"
     })
   ],
   [
@@ -102,7 +109,8 @@ const cases: ReadonlyArray<readonly [string, Format, ReadonlyArray<string>, Retu
       "[2020-11-25T21:26:18.409Z] \"GET /status/418 HTTP/1.1\" 418 - via_upstream - \"-\" 0 135 3 1 \"-\" \"curl/7.73.0-DEV\" \"84961386-6d84-929d-98bd-c5aee93b5c88\" \"httpbin:8000\" \"127.0.0.1:80\" inbound|8000|| - - - - default"
     ],
     entry(at("2020-11-25T21:26:18.412Z"), 3.5, 418, {
-      call: "84961386-6d84-929d-98bd-c5aee93b5c88 GET /status/418 HTTP/1.1"
+      call: "84961386-6d84-929d-98bd-c5aee93b5c88 GET /status/418 HTTP/1.1",
+      upstream: "127.0.0.1:80"
     })
   ],
   [

@@ -27,6 +27,7 @@ export interface Traffic {
 
 const statusOf = (failure: Failure | undefined): number => {
   if (failure === undefined) return 200
+  if (failure.kind === "throttled") return 429
   return failure.kind === "overloaded" || failure.kind === "unavailable" ? 503 : 500
 }
 

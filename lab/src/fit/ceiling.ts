@@ -1,0 +1,34 @@
+import { Histogram } from "../simulator/histogram.ts"
+import { fewest } from "./estimate.ts"
+import type { Second } from "./seconds.ts"
+
+/** Where something else refuses, the number in flight is random, nearly as a Poisson variable: four fifths of that span 2.6 deviations. */
+const steady = 0.9
+
+/** How many requests were in flight while others were refused: where that is always the most, so many are let in. */
+export class Ceiling {
+  private readonly during = new Histogram()
+  private arrived = 0
+  private served = 0
+  /** The most in flight, on average over a second, while none was refused. */
+  private otherwise = 0
+
+  add({ arrived, inFlight, refused, served }: Second): void {
+    if (refused === 0) this.otherwise = Math.max(this.otherwise, inFlight)
+    if (refused === 0 || refused * 5 < arrived) return
+    this.during.add(inFlight)
+    this.arrived += arrived
+    this.served += served
+  }
+
+  /** The requests that are let in at a time; `undefined` where it is not their number that decides. */
+  get most(): number | undefined {
+    const { arrived, during, otherwise, served } = this
+    const [low, usual, high] = [0.1, 0.5, 0.9].map((share) => during.percentile(share) ?? 0)
+    if (during.count < fewest || high! - low! > steady * Math.sqrt(usual!) || otherwise > 1.1 * high! + 1) {
+      return undefined
+    }
+    // Places that are empty until the next request comes: the mean of a birth-death process, as many as served over refused.
+    return Math.round(usual! + served / (arrived - served))
+  }
+}
