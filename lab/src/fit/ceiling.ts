@@ -2,8 +2,8 @@ import { Histogram } from "../simulator/histogram.ts"
 import { fewest } from "./estimate.ts"
 import type { Second } from "./seconds.ts"
 
-/** Where something else refuses, the number in flight is random, nearly as a Poisson variable: four fifths of that span 2.6 deviations. */
-const steady = 0.9
+/** Where something else refuses, the number in flight is random, nearly as a Poisson variable: then half of the seconds span more. */
+const steady = 0.5
 
 /** How many requests were in flight while others were refused: where that is always the most, so many are let in. */
 export class Ceiling {
@@ -24,7 +24,7 @@ export class Ceiling {
   /** The requests that are let in at a time; `undefined` where it is not their number that decides. */
   get most(): number | undefined {
     const { arrived, during, otherwise, served } = this
-    const [low, usual, high] = [0.1, 0.5, 0.9].map((share) => during.percentile(share) ?? 0)
+    const [low, usual, high] = [0.25, 0.5, 0.75].map((share) => during.percentile(share) ?? 0)
     if (during.count < fewest || high! - low! > steady * Math.sqrt(usual!) || otherwise > 1.1 * high! + 1) {
       return undefined
     }

@@ -1,13 +1,13 @@
 /**
  * The servers of the comparison with reality, as processes of their own: `burner PORT MILLIS` works on one request after the
- * other and does nothing else meanwhile; `pool PORT WORKERS MILLIS QUEUE` has workers that wait, ten times as long from one
- * SIGUSR2 to the next, and refuses with 503 what its queue has no place for.
+ * other and does nothing else meanwhile; `pool PORT WORKERS MILLIS QUEUE FACTOR` has workers that wait, a factor as long from
+ * one SIGUSR2 to the next, and refuses with 503 what its queue has no place for.
  */
 import * as http from "node:http"
 import { performance } from "node:perf_hooks"
 
 const [kind, port, ...numbers] = process.argv.slice(2)
-const [first = 0, second = 0, third = 0] = numbers.map(Number)
+const [first = 0, second = 0, third = 0, slowFactor = 10] = numbers.map(Number)
 
 const burn = (millis: number): void => {
   const until = performance.now() + millis
@@ -19,7 +19,6 @@ const burner: http.RequestListener = (_, response) => {
   response.end("done")
 }
 
-const slowFactor = 10
 let factor = 1
 process.on("SIGUSR2", () => {
   factor = factor === 1 ? slowFactor : 1

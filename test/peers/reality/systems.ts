@@ -19,7 +19,7 @@ export interface System {
   readonly start: Effect.Effect<Started, PeerError, Scope.Scope>
 }
 
-interface Started {
+export interface Started {
   readonly load: Load
   /** What goes wrong, from the first call on. */
   readonly trouble: Effect.Effect<void>
@@ -28,10 +28,10 @@ interface Started {
 
 const program = fileURLToPath(new URL("./server.ts", import.meta.url))
 
-const serve = (port: number, kind: string, ...numbers: ReadonlyArray<number>) =>
+export const serve = (port: number, kind: string, ...numbers: ReadonlyArray<number>) =>
   startServer(process.execPath, ["--import", "tsx", program, kind, `${port}`, ...numbers.map(String)], port)
 
-const pass = "proxy_http_version 1.1; proxy_set_header Connection '';"
+export const pass = "proxy_http_version 1.1; proxy_set_header Connection '';"
 
 /** nginx that throttles, before a server that has nothing to do. */
 const throttling = Effect.gen(function*() {
@@ -59,12 +59,16 @@ const throttled = (seconds: number): System["start"] =>
 
 const slow = { fromSeconds: 10, seconds: 10 }
 
-/** Ten times as slow for a while. */
-const slowing = (signal: () => void) =>
-  Effect.sleep(slow.fromSeconds * 1000).pipe(
-    Effect.andThen(Effect.sync(signal)),
-    Effect.andThen(Effect.sleep(slow.seconds * 1000)),
-    Effect.andThen(Effect.sync(signal))
+/** Something that is so for a while. */
+export const during = (
+  { fromSeconds, seconds }: { readonly fromSeconds: number; readonly seconds: number },
+  begin: () => void,
+  end = begin
+): Effect.Effect<void> =>
+  Effect.sleep(fromSeconds * 1000).pipe(
+    Effect.andThen(Effect.sync(begin)),
+    Effect.andThen(Effect.sleep(seconds * 1000)),
+    Effect.andThen(Effect.sync(end))
   )
 
 const workers = 8
@@ -107,7 +111,7 @@ listen queue
   yield* startServer("haproxy", ["-db", "-q", "-f", config], port)
   return {
     load: { url: `http://127.0.0.1:${port}/`, rate: 100, seconds: 45, timeoutMillis: 1000 },
-    trouble: slowing(() => pool.kill("SIGUSR2")),
+    trouble: during(slow, () => pool.kill("SIGUSR2")),
     service: {
       workers: 8,
       latency: { exponential: 50 },
@@ -125,7 +129,7 @@ const pooling: System["start"] = Effect.gen(function*() {
   const url = `http://127.0.0.1:${port}/`
   return {
     load: { url, rate: 100, seconds: 40, timeoutMillis: 1000 },
-    trouble: slowing(() => pool.kill("SIGUSR2")),
+    trouble: during(slow, () => pool.kill("SIGUSR2")),
     service: { workers, latency: yield* workOf(url), queue: 200, outages: [slowOutage] }
   }
 })
@@ -178,11 +182,10 @@ const burning = ({ fromSeconds, front, measuringSeconds, seconds, share }: Stopp
     )
     return {
       load: { url, rate, seconds, timeoutMillis: 1000 },
-      trouble: Effect.sleep(fromSeconds * 1000).pipe(
-        Effect.andThen(Effect.sync(() => server.kill("SIGSTOP"))),
-        Effect.andThen(Effect.sleep(stopMillis)),
-        Effect.andThen(Effect.sync(() => server.kill("SIGCONT"))),
-        Effect.asVoid
+      trouble: during(
+        { fromSeconds, seconds: stopMillis / 1000 },
+        () => server.kill("SIGSTOP"),
+        () => server.kill("SIGCONT")
       ),
       service: {
         capacity: kept,
