@@ -85,6 +85,7 @@ const whole: { readonly [file: string]: readonly [uses: number, why: string] } =
   "src/internal/facts/resource.ts": [1, "names of headers in code"],
   "src/internal/refusal.ts": [1, "a key of a document, cut before"],
   "src/json/internal/environment.ts": [2, "names of resources in code"],
+  "src/redis/internal/options.ts": [1, "an option, one class of characters"],
   "src/testing/internal/notation.ts": [4, "texts of tests"],
   "src/testing/internal/timeline.ts": [2, "names in tests"]
 }

@@ -44,7 +44,10 @@ import { validKey, validTimes } from "./internal/options.ts"
 export interface Options extends AdaptiveRateLimiter.Options {
   /** The name of the resource. All processes with the same name (and prefix) share the limiter. Not empty. */
   readonly name: string
-  /** The prefix of the key in Redis, before the name. Default `"rate-limit:"`. */
+  /**
+   * The prefix of the key in Redis. After it comes the name, in which all but letters, digits, `_`, `.` and `-` becomes
+   * `%` and its code in four hexadecimal digits. Default `"rate-limit:"`.
+   */
   readonly prefix?: string | undefined
   /** How long Redis has to respond: a finite duration above 0. No send waits for that. Default 50 milliseconds. */
   readonly timeout?: Duration.Input | undefined

@@ -43,7 +43,10 @@ import { validKey, validTimes } from "./internal/options.ts"
 export interface Options extends CoolDown.Options {
   /** The name of the resource. All processes with the same name (and prefix) share the cool-down. Not empty. */
   readonly name: string
-  /** The prefix of the key in Redis, before the name. Default `"cool-down:"`. */
+  /**
+   * The prefix of the key in Redis. After it comes the name, in which all but letters, digits, `_`, `.` and `-` becomes
+   * `%` and its code in four hexadecimal digits. Default `"cool-down:"`.
+   */
   readonly prefix?: string | undefined
   /** How long Redis has to respond: a finite duration above 0. No send waits for that. Default 50 milliseconds. */
   readonly timeout?: Duration.Input | undefined
@@ -80,7 +83,8 @@ export const validated = (options: Options): Valid => {
   const lookMillis = check.positiveDuration("lookInterval", options.lookInterval ?? 250)
   const times = validTimes(check, options)
   const gate = CoolDown.validated(options, check)
-  return { name: options.name, gate, terms: { settings: { key, probeMillis: gate.probeMillis }, lookMillis }, times }
+  const { atMostMillis, probeMillis } = gate
+  return { name: options.name, gate, terms: { settings: { key, probeMillis, atMostMillis }, lookMillis }, times }
 }
 
 const log = deciderLog("cool-down")

@@ -93,7 +93,10 @@ export interface FallbackOptions {
 export interface Options extends RetryQuota.Options {
   /** The name of the quota. All processes with the same name (and prefix) share it. Not empty. */
   readonly name: string
-  /** The prefix of the key in Redis, before the name. Default `"retry-quota:"`. */
+  /**
+   * The prefix of the key in Redis. After it comes the name, in which all but letters, digits, `_`, `.` and `-` becomes
+   * `%` and its code in four hexadecimal digits. Default `"retry-quota:"`.
+   */
   readonly prefix?: string | undefined
   /**
    * How long Redis has to respond: a finite duration above 0. Requests made during a round trip go with the next one,

@@ -1,13 +1,18 @@
 import * as NodeRedis from "@effect/platform-node/NodeRedis"
 import { assert, describe, it } from "@effect/vitest"
 import { RetryPolicy, withRetry } from "effect-retry"
+import * as AdaptiveRateLimiterRedis from "effect-retry/AdaptiveRateLimiterRedis"
 import * as CoolDown from "effect-retry/CoolDown"
 import * as CoolDownRedis from "effect-retry/CoolDownRedis"
+import * as RetryQuotaRedis from "effect-retry/RetryQuotaRedis"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import * as Option from "effect/Option"
+import { readFileSync } from "node:fs"
 import { freePort, startRedis } from "../utils/peers.ts"
 import { command, eventually, exchanges, urlOf } from "./redis/fleet.ts"
 
@@ -61,6 +66,52 @@ describe("a cool-down in Redis", () => {
       yield* eventually(Effect.map(command(port, "EXISTS", "cool-down:orders"), (is) => is === 0), "it is open")
       for (const process of fleet) assert.strictEqual((yield* process.state).phase, "free")
     }))
+
+  it.live("the commands that the page allows suffice for quotas, cool-downs and rates", () =>
+    Effect.gen(function*() {
+      const page = readFileSync(new URL("../../docs/fleet.md", import.meta.url), "utf8")
+      const rules = /^ACL SETUSER orders on >PASSWORD ([^`]+)/m.exec(page)![1]!.trim().split(/\s+/)
+      const port = yield* freePort
+      yield* startRedis(port)
+      yield* command(port, "ACL", "SETUSER", "orders", "on", ">secret", ...rules)
+      const redis = yield* Layer.build(NodeRedis.layer({ url: `redis://orders:secret@127.0.0.1:${port}` }))
+      const lines: Array<string> = []
+      const logs = Logger.layer([Logger.make(({ message }) => void lines.push(String(message)))])
+      yield* Effect.gen(function*() {
+        const quota = yield* RetryQuotaRedis.make({ name: "a:b", timeout: "5 seconds" })
+        assert.isTrue(Option.isSome(Option.fromUndefinedOr(yield* quota.reserve(5))))
+        const coolDown = yield* CoolDownRedis.make({ ...options, timeout: "5 seconds" })
+        yield* coolDown.close("100 millis")
+        yield* through(coolDown, Effect.void)
+        const limiter = yield* AdaptiveRateLimiterRedis.make({ name: "orders", timeout: "5 seconds" })
+        yield* limiter.update(true)
+        const keys = ["retry-quota:a%003Ab", "cool-down:orders", "rate-limit:orders"]
+        yield* eventually(Effect.map(command(port, "DBSIZE"), (size) => Number(size) >= 2), "they have exchanged")
+        for (const key of keys.slice(0, 1)) assert.strictEqual(yield* command(port, "EXISTS", key), 1)
+      }).pipe(Effect.provideContext(redis), Effect.provide(logs))
+      assert.deepStrictEqual(lines.filter((line) => line.includes("fallback")), [])
+    }))
+
+  const year = 365 * 86_400_000
+  const writes: Readonly<Record<string, (nowMillis: number) => ReadonlyArray<string>>> = {
+    "a closing that ends in a year": (now) => ["until", String(now + year), "closing", "x"],
+    "a probe that ends in a year": (now) => ["until", "0", "closing", "x", "holder", "x", "probe", String(now + year)],
+    "a closing without an end": () => ["until", "1e308", "closing", "x"]
+  }
+  for (const [what, fields] of Object.entries(writes)) {
+    it.live(`${what}, written by others, closes the resource for at most as long as the options allow`, () =>
+      Effect.gen(function*() {
+        const port = yield* freePort
+        yield* startRedis(port)
+        const process = yield* coolDownAt(port, { atMost: "1 second", probeTime: "1 second" })
+        yield* command(port, "HSET", "cool-down:orders", ...fields(yield* Clock.currentTimeMillis))
+        const send = yield* Effect.forkChild(Effect.forever(through(process, Effect.sleep(10))))
+        yield* eventually(Effect.map(isIn(process, "free"), (isFree) => !isFree), "it is closed, as was asked")
+        yield* eventually(isIn(process, "free"), "it is open again")
+        yield* Fiber.interrupt(send)
+        yield* eventually(Effect.map(command(port, "EXISTS", "cool-down:orders"), (is) => is === 0), "the key is gone")
+      }))
+  }
 
   it.live("a hundred thousand sends in two seconds ask Redis fewer than a hundred times", () =>
     Effect.gen(function*() {

@@ -345,6 +345,16 @@ for (const [field, options] of refused) {
   })
 }
 
+it("the key of a name is that of no other name and prefix, in no slot that the name picks", () => {
+  const keyOf = (options: { readonly name: string; readonly prefix?: string }) =>
+    CoolDownRedis.validated(options).terms.settings.key
+  assert.strictEqual(keyOf({ name: "orders-2.eu_west" }), "cool-down:orders-2.eu_west")
+  const names = ["b", "a:b", "{a}", "{a}b", "a%003Ab", "a b", "\n", "\0", "\ud800", "é", "x".repeat(1000)]
+  const keys = ["", "a:", "{a}"].flatMap((prefix) => names.map((name) => keyOf({ name, prefix })))
+  assert.strictEqual(new Set(keys).size, keys.length)
+  for (const name of names) assert.match(keyOf({ name }), /^cool-down:[\w.%-]+$/)
+})
+
 const gateOf = (closed: Duration.Input, options: Partial<CoolDownRedis.Options>) =>
   Effect.gen(function*() {
     const [coolDown] = yield* fleet(1, new FakeCoolDown(), options)

@@ -115,8 +115,9 @@ export class CoolDownClient implements Peers, Topic<CoolDownReply> {
     this.gate.look(this.exchanges.nowMillis)
   }
 
-  private follow({ closing, millis, state }: CoolDownReply, told: boolean, now: number): void {
+  private follow({ closing, millis: said, state }: CoolDownReply, told: boolean, now: number): void {
     const { gate } = this
+    const millis = Math.min(said, this.terms.settings.atMostMillis)
     const isNews = closing !== "" && closing !== this.closing
     this.closing = closing
     if (state === "closed") {

@@ -6,6 +6,8 @@ export interface CoolDownSettings {
   readonly key: string
   /** How long the process that opens the resource has for its probe. */
   readonly probeMillis: number
+  /** The longest closing, whatever is in Redis: others may have written there. */
+  readonly atMostMillis: number
 }
 
 /** One exchange: what is reported, and what is asked. */
@@ -31,9 +33,17 @@ export interface CoolDownReply {
 const states = ["free", "closed", "others", "yours"] as const
 
 const exchangeArguments = (
-  { key, probeMillis }: CoolDownSettings,
+  { atMostMillis, key, probeMillis }: CoolDownSettings,
   { client, closedMillis, hasOpened, wantsToOpen }: CoolDownExchange
-): ReadonlyArray<string | number> => [key, client, closedMillis, hasOpened ? 1 : 0, wantsToOpen ? 1 : 0, probeMillis]
+): ReadonlyArray<string | number> => [
+  key,
+  client,
+  closedMillis,
+  hasOpened ? 1 : 0,
+  wantsToOpen ? 1 : 0,
+  probeMillis,
+  atMostMillis
+]
 
 /**
  * The only script, on one key, on the clock of Redis. The key is a hash: `until` when the server wants no sends,
@@ -44,7 +54,7 @@ export const coolDownScript = Redis.script(exchangeArguments, {
   numberOfKeys: 1,
   lua: `
 local key, client, closed, opened, wants = KEYS[1], ARGV[1], tonumber(ARGV[2]), ARGV[3] == "1", ARGV[4] == "1"
-local lease = tonumber(ARGV[5])
+local lease, most = tonumber(ARGV[5]), tonumber(ARGV[6])
 local time = redis.call("TIME")
 local now = tonumber(time[1]) * 1000 + tonumber(time[2]) / 1000
 local known = redis.call("HMGET", key, "until", "closing", "holder", "probe")
@@ -59,6 +69,10 @@ local function keep()
   redis.call("PEXPIRE", key, string.format("%.0f", math.max(0, ends - now) + 2 * lease + 60000))
 end
 
+if ends > now + most or probe > now + lease then
+  ends, probe = math.min(ends, now + most), math.min(probe, now + lease)
+  keep()
+end
 if closed > 0 and now + closed > ends then
   ends, closing, holder, probe = now + closed, client .. ":" .. exact(now), "", 0
   keep()

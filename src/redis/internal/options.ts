@@ -10,12 +10,16 @@ export interface SharedOptions {
   readonly fallbackTime?: Duration.Input | undefined
 }
 
+/** Names may be from requests: none is that of another prefix, or picks the slot of a cluster. */
+const escaped = (name: string): string =>
+  name.replace(/[^\w.-]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}`)
+
 /** The key in Redis, checked. */
 export const validKey = (check: Checks, { name, prefix }: SharedOptions, defaultPrefix: string): string => {
   also(check, "name", "prefix")
   if (typeof name !== "string" || name === "") check.reject("name", name, "a non-empty string")
   if (prefix !== undefined && typeof prefix !== "string") check.reject("prefix", prefix, "a string")
-  return (prefix ?? defaultPrefix) + name
+  return (prefix ?? defaultPrefix) + escaped(name)
 }
 
 /** How long Redis has to respond, and how long it is left alone if it does not. */
