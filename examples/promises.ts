@@ -6,7 +6,7 @@
  */
 import { Effect, type ManagedRuntime } from "effect"
 import { AwsModes, awsStandard, awsStandard2026, RetryQuota } from "effect-retry"
-import { make, retryPromise } from "effect-retry/RetryPromise"
+import { make, retryPromise, type Verdict } from "effect-retry/RetryPromise"
 import { main, print } from "./support/program.ts"
 import { answering, withServer } from "./support/server.ts"
 
@@ -37,6 +37,14 @@ export const placeOrder = (url: string, order: object) =>
     ({ signal }) => fetched(new Request(url, { method: "POST", body: JSON.stringify(order), signal })),
     awsStandard2026
   )
+
+/** Errors of other drivers, by what each of them documents as a failure that may pass. */
+export const classifyDatabase = (error: { readonly code?: unknown; readonly message?: unknown }): Verdict => {
+  // Prisma: a write conflict or a deadlock, rolled back. mysql: lock wait timeout, only the statement is rolled back.
+  if (error.code === "P2034" || error.code === "ER_LOCK_WAIT_TIMEOUT") return true
+  // Redis: it reads its data from disk, or a replica lost its primary.
+  return /^(?:LOADING|MASTERDOWN|TRYAGAIN) /.test(String(error.message)) ? { fault: "server" } : undefined
+}
 
 /** A client that throws. All calls with the same policy object share a quota. */
 export const getPage = (client: Client, path: string, signal?: AbortSignal) =>

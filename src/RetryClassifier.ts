@@ -11,13 +11,14 @@
 
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
-import { dual } from "effect/Function"
+import { constFalse, dual } from "effect/Function"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { firstIn } from "./internal/cause.ts"
 import { wallMillis } from "./internal/clock.ts"
 import { factsOf, saidBy } from "./internal/facts/answer.ts"
 import * as codes from "./internal/facts/codes.ts"
+import { databaseFacts } from "./internal/facts/databases.ts"
 import * as GrpcHint from "./internal/facts/grpcHint.ts"
 import { hintMillis, retryAfterIn } from "./internal/facts/hint.ts"
 import {
@@ -30,7 +31,7 @@ import {
   requestOf,
   statusOf
 } from "./internal/facts/wire.ts"
-import { get, look, short } from "./internal/safe.ts"
+import { get, short } from "./internal/safe.ts"
 import * as RetryInfo from "./RetryInfo.ts"
 
 /**
@@ -101,7 +102,7 @@ export const vetoing: {
   (self: RetryClassifier, predicate: (error: unknown) => boolean): RetryClassifier
 } = /* @__PURE__ */ dual(2, (self: RetryClassifier, predicate: (error: unknown) => boolean): RetryClassifier => {
   const vetoed = Option.some(RetryInfo.vetoed)
-  const forbids = followingCauseUntil((error) => holds(predicate, error) ? vetoed : none, () => false)
+  const forbids = followingCauseUntil((error) => holds(predicate, error) ? vetoed : none, constFalse)
   return chain([forbids, self])
 })
 
@@ -170,8 +171,12 @@ const safetyOf = (cause: unknown, repeatable: boolean): RetryInfo.Safety =>
 
 /** Whether the request that an error shows, if it shows one, can be sent twice. */
 const isShownRepeatable = (error: unknown): boolean => {
-  const request = look(() => requestOf(error))
-  return request === undefined || isRepeatable(request)
+  try {
+    const request = requestOf(error)
+    return request === undefined || isRepeatable(request)
+  } catch {
+    return true
+  }
 }
 
 const isKnown = (error: unknown): boolean => isAnswer(error) || Option.isSome(carried(error))
@@ -203,7 +208,8 @@ const broken = (cause: unknown, idempotent: boolean): RetryInfo.RetryInfo | unde
 /** The facts of the response that an error carries, to a request that can be sent twice. */
 const answered = (error: Opaque, repeatable: boolean): RetryInfo.RetryInfo | undefined => {
   const status = statusOf(error)
-  if (status === undefined) return undefined
+  // Without a status it may be an event of a stream, or what an SDK makes of one.
+  if (status === undefined && typeof error.type !== "string" && !isObject(error.error)) return undefined
   const answer = answerOf(error, status)
   const said = saidBy(answer, isRetryStatus)
   return said === undefined
@@ -234,6 +240,10 @@ const byRetryable = (retryable: unknown, retryAfter: any): Option.Option<RetryIn
   return retryable === false ? veto : none
 }
 
+/** What Effect's SQL has no reason for, the code of its cause may explain. */
+const unreasoned = (reason: Opaque): Option.Option<RetryInfo.RetryInfo> =>
+  reason._tag === "UnknownError" ? classify(database, reason.cause) : none
+
 const withReason = (error: Opaque): Option.Option<RetryInfo.RetryInfo> => {
   const reason = isObject(error.reason) ? error.reason : error
   const retryAfter = reason.retryAfter ?? hintMillis(answerOf(reason.http ?? {}), wallMillis)
@@ -245,7 +255,7 @@ const withReason = (error: Opaque): Option.Option<RetryInfo.RetryInfo> => {
     case "CircuitHalfOpen":
       return Option.some(RetryInfo.make({ fault: "server", retryAfter }))
     default:
-      return byRetryable(error.isRetryable ?? reason.isRetryable, retryAfter)
+      return Option.orElse(unreasoned(reason), () => byRetryable(error.isRetryable ?? reason.isRetryable, retryAfter))
   }
 }
 
@@ -392,8 +402,9 @@ const isSdkTimeout = (error: Opaque): boolean => error.message === "Request time
  * | 429 | throttling |
  * | 408, 425, 5xx except 501, 505, 506, 508, 510, 511 | transient |
  * | `x-should-retry: true` / `false` | the server permits / forbids, whatever the status |
- * | 429 whose body says `insufficient_quota` or `abnormal-usage-detected` | forbidden |
+ * | 429 whose body says `insufficient_quota`, `abnormal-usage-detected`, or names a quota of Google's per day | forbidden |
  * | 503 whose body says `temporary-reduced-capacity`; `x-envoy-ratelimited` | throttling |
+ * | no status, as in the error event of a stream: `rate_limit_error` / `overloaded_error`, `api_error`, `server_error` | throttling / transient |
  * | `x-envoy-overloaded`, `finagle-http-nonretryable-nack`, a negative `grpc-retry-pushback-ms` | forbidden |
  *
  * `docs/http.md` lists the headers read for a hint, and their order. The status is the `status` or `statusCode` of the
@@ -476,7 +487,31 @@ export const grpc: RetryClassifier = ofObject((error) => {
   return Option.some(retryAfter === undefined ? info : RetryInfo.make({ ...info, retryAfter }))
 })
 
-const others = chain([httpStatus, network, grpc])
+/**
+ * Errors of databases: SQLSTATEs of the classes 40, 53, 57P and 08, in the `code` or `sqlState` of the error, words of pg,
+ * and the labels of MongoDB.
+ *
+ * **Details**
+ *
+ * | error | facts |
+ * | --- | --- |
+ * | 40 except 40002 and 40003; 53; 57P03; 08001, 08004 | transient: nothing has had an effect |
+ * | 40003; 57P01, 57P02, 57P05; 08 except 08P01; pg: `Connection terminated unexpectedly` | `"Maybe"` safe |
+ * | MongoDB: `RetryableError`, `TransientTransactionError` | transient |
+ * | MongoDB: `SystemOverloadedError` | throttling; without one of the above `"Maybe"` safe |
+ *
+ * The hint is MongoDB's `retryAfterMS` or `baseBackoffMS`. After a failure in a transaction, retry the transaction, not the
+ * statement. Source: PostgreSQL, "PostgreSQL Error Codes"; mongodb/specifications, `client-backpressure.md`.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const database: RetryClassifier = ofObject((error) => {
+  const facts = databaseFacts(error)
+  return facts === undefined ? none : Option.some(RetryInfo.make(facts))
+})
+
+const others = chain([httpStatus, network, database, grpc])
 
 /** What only AWS answers can say, `aws` has read: the others are not asked about one without a code of its own. */
 const unlessAws = ofObject((error) =>
@@ -486,8 +521,8 @@ const unlessAws = ofObject((error) =>
 const inTurn = chain([carried, effectErrors, aws, unlessAws])
 
 /**
- * The default chain: the error's own facts, Effect's errors, AWS codes and statuses, HTTP statuses, network codes, gRPC
- * statuses; then the same for its cause, unless the error is a response with a status. It does not know any other
+ * The default chain: the error's own facts, Effect's errors, AWS codes and statuses, HTTP statuses, network codes, those of
+ * databases, gRPC statuses; then the same for its cause, unless the error is a response with a status. It does not know any other
  * error, so those are not retried. If the error or a cause shows a POST, a PATCH or the like without a key, it is
  * `"Maybe"` safe once it may have been processed.
  *

@@ -77,7 +77,7 @@ export const hintReset = (name: string): HintReader => ofResponse(resets(name))
  * The default readers, in this order: `grpc-retry-pushback-ms`, `x-amz-retry-after`, `retry-after-ms` and
  * `x-ms-retry-after-ms` in milliseconds, `retry-after` and `x-ratelimit-retry-after` in seconds or as a date, `ratelimit` as
  * drafted by the IETF, `ratelimit-reset`, `x-ratelimit-reset`, `x-rate-limit-reset`, the reset headers of OpenAI and
- * Anthropic. The first that says something decides.
+ * Anthropic, then the `retryDelay` of Google's `RetryInfo` in a JSON body. The first that says something decides.
  *
  * @category hints
  * @since 0.1.0

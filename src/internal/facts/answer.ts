@@ -1,4 +1,5 @@
-import { get, look, short } from "../safe.ts"
+import { get, short } from "../safe.ts"
+import { inDetails, partsIn } from "./bodies.ts"
 import { pushbackOf } from "./grpcHint.ts"
 import { faultOfStatus } from "./traits.ts"
 import { type Answer, isRetryStatus } from "./wire.ts"
@@ -10,31 +11,29 @@ import { type Answer, isRetryStatus } from "./wire.ts"
 export type Said = "final" | "throttled" | "refused" | "failed"
 
 /**
- * Problems named in bodies. Those in the group are final: no credit, or a pattern of requests that looks malicious.
- * Source: the errors of OpenAI; draft-ietf-httpapi-ratelimit-headers, "Problem Types".
+ * Problems named in bodies. Those in the first group are final: no credit, or a pattern of requests that looks malicious.
+ * Those in the second are throttling; the rest is in the error events of streams, whose status was 200. Source: the errors
+ * of OpenAI and Anthropic; draft-ietf-httpapi-ratelimit-headers, "Problem Types".
  */
 const problems =
-  /^(?:(insufficient_quota|billing_(?:not_active|hard_limit_reached)|\S+#abnormal-usage-detected)|\S+#temporary-reduced-capacity)$/
-
-/** A longer body is not read. */
-const maxBodyLength = 65_536
-
-const parsed = (body: unknown): unknown =>
-  typeof body === "string" && body.length <= maxBodyLength ? look(() => JSON.parse(body)) : body
+  /^(?:(insufficient_quota|billing_(?:not_active|hard_limit_reached)|\S+#abnormal-usage-detected)|(\S+#temporary-reduced-capacity|rate_limit_e(?:rror|xceeded))|(?:api|overloaded|server|timeout)_error)$/
 
 const nameOf = (word: unknown): RegExpExecArray | null => problems.exec(short(word))
 
-/** The meaning of the problem that a body names, as its `code` or `type` or that of the `error` in it. */
-const problemIn = (body: unknown, depth = 2): Said | undefined => {
-  const value = parsed(body)
-  const name = nameOf(get(value, "code")) ?? nameOf(get(value, "type"))
-  if (name !== null) return name[1] === undefined ? "throttled" : "final"
-  const error = get(value, "error")
-  return depth > 0 && error !== undefined ? problemIn(error, depth - 1) : undefined
-}
+/** A quota of Google's that is spent until tomorrow. */
+const dailyQuota = /"quotaId":"[^"]*PerDay/
 
-const byBody = ({ bodies, status }: Answer): Said | undefined =>
-  status === 429 || status === 503 ? bodies().map((body) => problemIn(body)).find(Boolean) : undefined
+/** With other statuses a body says nothing more. Without one it is an event of a stream. */
+const bodyStatuses: ReadonlyArray<number | undefined> = [undefined, 429, 503]
+
+const byBody = ({ bodies, status }: Answer): Said | undefined => {
+  if (!bodyStatuses.includes(status)) return undefined
+  const all = bodies()
+  const name = partsIn(all).map((part) => nameOf(get(part, "code")) ?? nameOf(get(part, "type"))).find(Boolean)
+  if (name?.[1] || inDetails(all, dailyQuota)) return "final"
+  if (name?.[2]) return "throttled"
+  return name && status === undefined ? "failed" : undefined
+}
 
 /** The decision of a server, or of a proxy that has not forwarded the request. */
 const byHeaders = (header: (name: string) => unknown): Said | undefined => {
@@ -48,12 +47,13 @@ const byHeaders = (header: (name: string) => unknown): Said | undefined => {
 
 const byStatus = (status: number): Said => status === 429 ? "throttled" : status === 425 ? "refused" : "failed"
 
-/** What an answer says about a retry; `undefined` if it is not a failure. */
+/** What an answer says about a retry; `undefined` if it is not a failure. Without a status it is an event of a stream. */
 export const saidBy = (answer: Answer, isWorthARetry: (status: number) => boolean): Said | undefined => {
   const { header, status } = answer
-  if (!(status! >= 400)) return undefined
+  if (status === undefined) return byBody(answer)
+  if (!(status >= 400)) return undefined
   const said = header && byHeaders(header)
-  return said ?? (isWorthARetry(status!) ? byBody(answer) ?? byStatus(status!) : undefined)
+  return said ?? (isWorthARetry(status) ? byBody(answer) ?? byStatus(status) : undefined)
 }
 
 /** The facts of an answer, for a request that is safe to send twice, or may not be. */

@@ -135,10 +135,10 @@ export const timeoutCodes: ReadonlySet<string> = new Set([
 
 /**
  * Messages of network failures without a code, for requests that were never sent. Source: Deno 2.9 and 1; Bun before
- * 1.4.
+ * 1.4; pg-pool 3.
  */
 const unsentWords =
-  /^error sending request .*(?:tcp connect|dns) error|^Unable to connect\. Is the|^Was there a typo in/
+  /^timeout exceeded when trying to|^Connection terminated due to|^error sending request .*(?:tcp connect|dns) error|^Unable to connect\. Is the|^Was there a typo in/
 
 /**
  * The same, where it is unknown whether the request was processed. Source: Deno 2.9; Bun before 1.4; workerd of

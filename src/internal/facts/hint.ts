@@ -1,4 +1,5 @@
 import { short } from "../safe.ts"
+import { inDetails } from "./bodies.ts"
 import { type Answer, headerIn, headersOf } from "./wire.ts"
 
 /** A header longer than this is not read. */
@@ -11,6 +12,7 @@ export type Read = (value: string, nowMillis: number) => number | undefined
 export interface Headed {
   readonly status: number | undefined
   readonly header: (name: string) => unknown
+  readonly bodies?: Answer["bodies"]
 }
 
 /** How long a response asks to wait, in milliseconds. */
@@ -140,6 +142,12 @@ const rateLimit: Reader = ({ header, status }) => {
   return longest(closed(status, limits, isClosed).map(({ t }) => seconds(t ?? "", 0)))
 }
 
+/** The `retryDelay` of `google.rpc.RetryInfo`: seconds. */
+const retryDelay: Reader = ({ bodies }) => {
+  const found = bodies && inDetails(bodies(), /"retryDelay":"(\d{1,9}(?:\.\d{1,9})?)s"/)
+  return found ? Number(found[1]) * 1000 : undefined
+}
+
 /** The readers, in order. OpenAI names its windows at the end of the header, Anthropic in the middle. */
 export const readers: ReadonlyArray<Reader> = /* @__PURE__ */ (() => [
   ...["grpc-retry-pushback-ms", "x-amz-retry-after", "retry-after-ms", "x-ms-retry-after-ms"].map((name) =>
@@ -152,7 +160,8 @@ export const readers: ReadonlyArray<Reader> = /* @__PURE__ */ (() => [
     "x-ratelimit-reset-requests",
     "x-ratelimit-reset-tokens",
     ...["requests", "tokens", "input-tokens", "output-tokens"].map((of) => `anthropic-ratelimit-${of}-reset`)
-  )
+  ),
+  retryDelay
 ])()
 
 /** The server's current time if its response tells it, else the client's. */
@@ -160,9 +169,11 @@ export const presentMillis = ({ header }: Pick<Headed, "header">, wallMillis: nu
   httpDate(String(header("date"))) || wallMillis
 
 /** How long a response asks to wait, in milliseconds. */
-export const hintMillis = ({ header, status }: Answer, wallMillis: () => number): number | undefined => {
-  if (header === undefined) return undefined
-  const answer = { header, status }
+export const hintMillis = (
+  { bodies, header = () => undefined, status }: Answer,
+  wallMillis: () => number
+): number | undefined => {
+  const answer = { bodies, header, status }
   const nowMillis = presentMillis(answer, wallMillis())
   for (const read of readers) {
     const wait = read(answer, nowMillis)

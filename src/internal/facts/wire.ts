@@ -80,9 +80,11 @@ export const hasKey = ({ headers }: Request): boolean => {
 export const isRepeatable = (request: Request): boolean =>
   idempotentMethod.test(short(request.method)) || hasKey(request)
 
+const withMethod = (request: any): any => typeof request?.method === "string" ? request : undefined
+
 /** The request in an error: `config` of axios, `options` of got and ofetch, `request` of ky and of others. */
 export const requestOf = (error: any): Request | undefined => {
-  const request = [error.config, error.options, error.request].find((request) => typeof request?.method === "string")
+  const request = withMethod(error.config) ?? withMethod(error.options) ?? withMethod(error.request)
   return request && { method: request.method.toUpperCase(), headers: request.headers }
 }
 
