@@ -219,8 +219,8 @@ const hedgingOf = (policy: HedgingPolicy): HedgeOptions => {
  *
  * **Details**
  *
- * After a non-fatal status, the next send is made immediately, or as long after as `grpc-retry-pushback-ms` says, up to
- * a minute; a pushback that forbids it ends hedging, and sends in flight continue. Any other status ends the call. If
+ * After a non-fatal status, the next send is made immediately, or as long after as `grpc-retry-pushback-ms` says. A
+ * pushback of more than a minute ends hedging, as does one that forbids it, and sends in flight continue. Any other status ends the call. If
  * all fail, the call fails as its first send did. {@link unary} says in `grpc-previous-rpc-attempts` how many sends
  * came before. Throws `InvalidOption` when the policy is invalid. Source: gRPC proposal A6.
  *
