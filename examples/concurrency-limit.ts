@@ -3,7 +3,7 @@
  *
  * A service that has become slow answers after its callers have given up. All its work is wasted, and that continues as
  * long as the callers keep sending. The limit is cut when sends time out, so that the service catches up; it grows
- * again while sends succeed. A send that finds no slot within 250 milliseconds fails without being sent.
+ * again while sends succeed. A send that finds no slot within a quarter of the timeout fails without being sent.
  */
 import { Effect, Layer, Stream } from "effect"
 import { awsStandard, RetryPolicy, RetryQuota, withRetry } from "effect-retry"
