@@ -21,7 +21,7 @@ import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
 import type * as Scope from "effect/Scope"
 import { passing } from "./engine/scoped.ts"
-import { callable, type Checks, checks, checksOf, inside, known, predicate } from "./internal/checks.ts"
+import { type Checks, checks, checksOf, inside, known, predicate } from "./internal/checks.ts"
 import { configured } from "./internal/config.ts"
 import { saysTooSlow } from "./internal/facts/resource.ts"
 import * as Concurrency from "./internal/math/concurrency.ts"
@@ -316,7 +316,9 @@ const ruleOf = (check: Checks, rule: Rule) => {
     check.reject("rule", rule, "a rule: adaptive(), fixed(n), or an object with initial, limit and next")
   }
   const optional = <F extends (...args: any) => unknown>(name: keyof Rule, member: F | undefined, usual: F): F =>
-    guarded(callable(check, "rule", member ?? usual, `a rule whose ${name}, if any, is a function`), usual)
+    typeof (member ?? usual) === "function"
+      ? guarded(member ?? usual, usual)
+      : check.reject("rule", rule, `a rule whose ${name}, if any, is a function`)
   const { initial, next } = rule
   const limit = guarded((state: unknown) => number(rule.limit(state)), constUndefined)
   const pauseMillis = optional("pauseMillis", rule.pauseMillis, () => 1000)

@@ -81,6 +81,7 @@ const whole: { readonly [file: string]: readonly [uses: number, why: string] } =
   "src/grpc/RetryGrpc.ts": [1, "an option"],
   "src/http/internal/journey.ts": [1, "an option"],
   "src/importers/internal/envoy.ts": [1, "names of fields in code"],
+  "src/internal/facts/bodies.ts": [1, "64 KiB at most"],
   "src/internal/facts/hint.ts": [14, "headers that are too long are not read"],
   "src/internal/facts/resource.ts": [1, "names of headers in code"],
   "src/internal/refusal.ts": [1, "a key of a document, cut before"],

@@ -184,6 +184,8 @@ const places: Readonly<Record<string, Place>> = {
   }),
   "ConcurrencyLimiter.Rule.next": rule((next) => ({ next })),
   "ConcurrencyLimiter.Rule.isTimed": rule((isTimed) => ({ isTimed })),
+  "ConcurrencyLimiter.Rule.maxWaitMillis": rule((maxWaitMillis) => ({ maxWaitMillis })),
+  "ConcurrencyLimiter.Rule.admitsRetries": rule((admitsRetries) => ({ admitsRetries })),
   "ConcurrencyLimiter.Rule.pauseMillis": rule((pauseMillis) => ({ initial: 0.5, pauseMillis })),
   "CoolDown.Options.hint": gate((hint) => CoolDown.layer({ hint })),
   "Hedge.CallOptions.isRetryable": {

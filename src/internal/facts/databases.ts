@@ -1,3 +1,5 @@
+import { short } from "../safe.ts"
+
 /**
  * SQLSTATEs, words of pg, and labels of MongoDB. In the group is what had no effect: the transaction was rolled back, or
  * nothing ran. Source: PostgreSQL, "PostgreSQL Error Codes", classes 40, 53, 57P, 08; pg 8, `lib/client.js`;
@@ -6,7 +8,9 @@
 const words =
   /^(?:(40(?!00[23])\w{3}|53\w{3}|57P03|0800[14]|RetryableError|TransientTransactionError)|40003|57P0[125]|08(?!P01)\w{3}|Connection terminated unexpectedly|SystemOverloadedError)$/
 
-const isSaid = (word: unknown): boolean => typeof word === "string" && words.test(word)
+const read = (word: unknown) => words.exec(short(word))
+
+const isSaid = (word: unknown): boolean => read(word) !== null
 
 /** What an error of a database says: of PostgreSQL, of a driver with `sqlState` such as mysql2, or of MongoDB. */
 export const databaseFacts = (error: any) => {
@@ -14,7 +18,7 @@ export const databaseFacts = (error: any) => {
   if (labels === undefined && !isSaid(error.code) && !isSaid(error.sqlState) && !isSaid(error.message)) return undefined
   const said = [error.code, error.sqlState, error.message, ...labels ?? []].filter(isSaid)
   return said.length === 0 ? undefined : {
-    safety: said.some((word) => words.exec(word)![1]) ? "Yes" : "Maybe",
+    safety: said.some((word) => read(word)![1]) ? "Yes" : "Maybe",
     throttling: said.includes("SystemOverloadedError"),
     fault: "server",
     retryAfter: error.retryAfterMS ?? error.baseBackoffMS
