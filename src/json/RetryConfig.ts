@@ -52,6 +52,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
+import * as Metric from "effect/Metric"
 import type * as Path from "effect/Path"
 import type { PlatformError } from "effect/PlatformError"
 import type * as Scope from "effect/Scope"
@@ -83,7 +84,19 @@ export interface Status {
   readonly version: number
   /** The problem with the last document, which changed nothing; `undefined` if it took effect. */
   readonly problem: InvalidOption | undefined
+  /** Where documents come from: a file or stream that is `"followed"`, or has `"stopped"`, or only {@link set}. */
+  readonly source: "followed" | "stopped" | "set"
 }
+
+/**
+ * 1 while documents of a file or stream are followed, 0 once that has ended or failed.
+ *
+ * @category metrics
+ * @since 0.1.0
+ */
+export const followed: Metric.Gauge<number> = Metric.gauge("retry_config_followed", {
+  description: "1 while documents of a file or stream are followed, 0 once that has ended or failed"
+})
 
 /**
  * The configuration in force.
@@ -130,6 +143,7 @@ class Current implements Service {
   private readonly context: AnyContext
   private version = 1
   private problem: InvalidOption | undefined = undefined
+  private source: Status["source"] = "set"
 
   constructor(document: Document, context: AnyContext) {
     this.lives = new Lives(document, context)
@@ -149,10 +163,18 @@ class Current implements Service {
       return Effect.void
     })
 
-  readonly status: Effect.Effect<Status> = Effect.sync(() => ({ version: this.version, problem: this.problem }))
+  readonly status: Effect.Effect<Status> = Effect.sync(() => {
+    const { problem, source, version } = this
+    return { version, problem, source }
+  })
+
+  readonly follows = (isFollowed: boolean): Effect.Effect<void> => {
+    this.source = isFollowed ? "followed" : "stopped"
+    return Metric.update(followed, isFollowed ? 1 : 0)
+  }
 }
 
-const made = (json: unknown, constructorName: string): Effect.Effect<Service, InvalidOption, Scope.Scope> =>
+const made = (json: unknown, constructorName: string): Effect.Effect<Current, InvalidOption, Scope.Scope> =>
   Effect.contextWith((context: Context.Context<Scope.Scope>) => {
     const document = read(json, context as AnyContext, constructorName)
     return document instanceof InvalidOption
@@ -266,12 +288,14 @@ const streamed = <E, R>(
 ): Effect.Effect<Service, E | InvalidOption, R | Scope.Scope> =>
   Effect.gen(function*() {
     const begun = yield* Deferred.make<Service, E | InvalidOption>()
+    let current: Current | undefined
     let follow: ((json: unknown) => Effect.Effect<void>) | undefined
     const begin = (json: unknown) =>
       Effect.matchEffect(made(json, constructorName), {
         onSuccess: (service) => {
+          current = service
           follow = following(service, json)
-          return Deferred.succeed(begun, service)
+          return Effect.andThen(service.follows(true), Deferred.succeed(begun, service))
         },
         onFailure: (error) => Deferred.fail(begun, error)
       })
@@ -285,8 +309,9 @@ const streamed = <E, R>(
       Stream.runForEach((json) => Effect.asVoid(follow === undefined ? begin(json) : follow(json))),
       // Even if the fiber is interrupted: no caller waits for a document that never comes.
       Effect.onExit((exit) => {
-        if (Exit.isSuccess(exit)) return Deferred.fail(begun, none)
-        return Effect.flatMap(Deferred.failCause(begun, exit.cause), (isFirst) =>
+        const stopped = current?.follows(false) ?? Effect.void
+        if (Exit.isSuccess(exit)) return Effect.andThen(stopped, Deferred.fail(begun, none))
+        return Effect.flatMap(Effect.andThen(stopped, Deferred.failCause(begun, exit.cause)), (isFirst) =>
           isFirst || Cause.hasInterruptsOnly(exit.cause)
             ? Effect.void
             : Effect.logWarning("RetryConfig: documents are no longer followed", exit.cause))
@@ -303,7 +328,7 @@ const streamed = <E, R>(
  *
  * It is available once the first document is. A later invalid one changes nothing: it is logged as a warning, once,
  * with the path of the problem, and {@link status} has it. When the stream ends or fails, the last document stays in
- * effect; a failure is logged. Fails as the stream does before its first document, and with `InvalidOption` if that is
+ * effect; a failure is logged, and {@link status} and {@link followed} say so. Fails as the stream does before its first document, and with `InvalidOption` if that is
  * invalid.
  *
  * @category layers

@@ -29,7 +29,7 @@ const sendsOf = <R>(way: (send: Effect.Effect<never, Kit.Transient>) => Effect.E
 describe("live-policy", () => {
   it.live("reads the file of the example", () =>
     Effect.gen(function*() {
-      assert.deepStrictEqual(yield* RetryConfig.status, { version: 1, problem: undefined })
+      assert.deepStrictEqual(yield* RetryConfig.status, { version: 1, problem: undefined, source: "followed" })
       assert.isUndefined(yield* Example.problem)
     }).pipe(Effect.provide(Example.ConfigLive)))
 

@@ -14,6 +14,7 @@ import * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientResponse from "effect/http/HttpClientResponse"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
+import * as Metric from "effect/Metric"
 import * as Queue from "effect/Queue"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
@@ -406,7 +407,8 @@ describe("a stream of documents", () => {
         yield* Queue.offer(queue, orders({ policy: attempts(5) }))
         yield* TestClock.adjust("1 millis")
         assert.strictEqual(yield* maxAttempts, 5)
-        assert.deepStrictEqual(yield* RetryConfig.status, { version: 2, problem: undefined })
+        assert.deepStrictEqual(yield* RetryConfig.status, { version: 2, problem: undefined, source: "followed" })
+        assert.strictEqual((yield* Metric.value(RetryConfig.followed)).value, 1)
         assert.deepStrictEqual(lines.slice(1), ["Info: RetryConfig: a new document is in effect"])
       }).pipe(Effect.provide(RetryConfig.layerStream(Stream.fromQueue(queue))))
     }).pipe(Effect.provide(layer))
@@ -418,6 +420,8 @@ describe("a stream of documents", () => {
       yield* TestClock.adjust("1 millis")
       assert.strictEqual(yield* maxAttempts, 4)
       assert.match(lines.join("\n"), /Warn: RetryConfig: documents are no longer followed/)
+      assert.deepStrictEqual(yield* RetryConfig.status, { version: 1, problem: undefined, source: "stopped" })
+      assert.strictEqual((yield* Metric.value(RetryConfig.followed)).value, 0)
     }).pipe(Effect.provide(
       RetryConfig.layerStream(Stream.concat(Stream.make(orders({ policy: attempts(4) })), Stream.fail("gone"))).pipe(
         Layer.provideMerge(layer)
