@@ -84,8 +84,14 @@ class Reader {
   }
 }
 
+/** A longer link is not read: one of nine policies with all settings has half as much. */
+const mostLength = 2000
+
 /** Reads the part after the `#` of a link. Nothing is guessed: any error refuses the link. */
 export const readLink = (hash: string): Read => {
+  if (hash.length > mostLength) {
+    return { problems: [`a link has at most ${mostLength} characters, got ${hash.length}`] }
+  }
   const link = new URLSearchParams(hash.replace(/^#/, ""))
   const reader = new Reader()
   const found: Record<string, unknown> = {}
@@ -98,6 +104,6 @@ export const readLink = (hash: string): Read => {
     else reader.problems.push(`unknown key ${shown(name)}`)
   }
   if (policies.length > mostPolicies) reader.problems.push(`more than ${mostPolicies} policies`)
-  if (reader.problems.length > 0) return { problems: reader.problems }
+  if (reader.problems.length > 0) return { problems: reader.problems.slice(0, 10) }
   return { setup: { ...begin, ...found, ...policies.length > 0 && { policies } } }
 }

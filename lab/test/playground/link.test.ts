@@ -140,4 +140,11 @@ describe("a link of the playground", () => {
       `unknown key "constructor"`
     ])
   })
+
+  it("of more than 2,000 characters is not read, and no more than ten problems are shown", () => {
+    const long = `#rate=${"0".repeat(80_000)}-`
+    assert.deepStrictEqual(readLink(long), { problems: ["a link has at most 2000 characters, got 80007"] })
+    const { problems } = readLink(`#${"x=1&".repeat(400)}`) as { readonly problems: ReadonlyArray<string> }
+    assert.strictEqual(problems.length, 10)
+  })
 })

@@ -1,4 +1,5 @@
 import * as Redis from "effect/persistence/Redis"
+import { numberOf } from "./reply.ts"
 
 /** The settings of a cool-down, sent with every exchange. */
 export interface CoolDownSettings {
@@ -94,8 +95,8 @@ return { 2, math.max(0, math.ceil(probe - now)), closing }
 /** The reply, or `undefined` if it is invalid. */
 export const coolDownReplyOf = (answer: unknown): CoolDownReply | undefined => {
   if (!Array.isArray(answer) || answer.length !== 3) return undefined
-  const state = states[Number(answer[0])]
-  const millis = Number(answer[1])
+  const state = states[numberOf(answer[0])]
+  const millis = numberOf(answer[1])
   return state !== undefined && millis >= 0 && millis < Infinity && typeof answer[2] === "string"
     ? { state, millis, closing: answer[2] }
     : undefined

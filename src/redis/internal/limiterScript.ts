@@ -1,4 +1,5 @@
 import * as Redis from "effect/persistence/Redis"
+import { numberOf } from "./reply.ts"
 
 /** The settings of a shared limiter, sent with every exchange. Rates in sends per second. */
 export interface LimiterSettings {
@@ -160,9 +161,7 @@ return { cuts, exact(last), exact(math.max(0, now - at)), exact(level / curve())
 /** The reply, or `undefined` if it is invalid. */
 export const limiterReplyOf = (answer: unknown): LimiterReply | undefined => {
   if (!Array.isArray(answer) || answer.length !== 5) return undefined
-  const [cuts = NaN, lastMaxRate = NaN, millis = NaN, share = NaN, measured = NaN] = answer.map((value: unknown) =>
-    typeof value === "number" || (typeof value === "string" && value !== "") ? Number(value) : NaN
-  )
+  const [cuts = NaN, lastMaxRate = NaN, millis = NaN, share = NaN, measured = NaN] = answer.map(numberOf)
   const isAmount = (amount: number) => amount >= 0 && amount < Infinity
   return [cuts, lastMaxRate, millis, share, measured].every(isAmount) && share > 0
     ? { cuts, lastMaxRate, millis, share, measured }

@@ -1,6 +1,7 @@
 import * as Redis from "effect/persistence/Redis"
 import { lostMillis } from "./exchanges.ts"
 import type { Section } from "./outbox.ts"
+import { numberOf } from "./reply.ts"
 
 /** The settings of a quota, sent with every exchange: Redis holds only tokens. */
 export interface Settings {
@@ -182,9 +183,6 @@ redis.call("PEXPIRE", key, string.format("%.0f", idle))
 return reply
 `
 }).withReturnType<unknown>()
-
-const numberOf = (value: unknown): number =>
-  typeof value === "number" || (typeof value === "string" && value !== "") ? Number(value) : NaN
 
 /** The reply, or `undefined` if it is invalid. */
 export const replyOf = (answer: unknown, wanted: number): Reply | undefined => {
