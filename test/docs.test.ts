@@ -37,6 +37,16 @@ describe.each(pages)("%s", (path) => {
   })
 })
 
+it(".github/SECURITY.md names a test in each row of its table", () => {
+  const rows = read(".github/SECURITY.md").split("\n").filter((line) => line.startsWith("| ")).slice(2)
+  assert.isAbove(rows.length, 12)
+  for (const row of rows) {
+    const cells = row.split(" | ")
+    assert.strictEqual(cells.length, 4, row)
+    assert.match(cells[3]!, /\]\(\.\.\/(?:lab\/)?test\/[\w/.-]+\.test\.ts\)/, row)
+  }
+})
+
 /** Pages about modules outside the core. */
 const optional = ["deadlines", "durable", "fleet", "grpc", "importing", "live", "llm", "observing"]
 
