@@ -85,7 +85,7 @@ const elsewhere: Readonly<Record<string, readonly [file: string, test: string]>>
     ])
   ),
   ...Object.fromEntries(
-    ["RetryConfig", "layer", "live", "resource", "retry", "set", "status"].map((name) => [
+    ["RetryConfig", "atMost", "layer", "live", "resource", "retry", "set", "status"].map((name) => [
       `RetryConfig.${name}`,
       ["json/RetryConfigLive.test.ts", "while documents change, it leaves no slot taken"] as const
     ])
