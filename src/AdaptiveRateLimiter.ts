@@ -32,8 +32,10 @@ import { isObject } from "./internal/refusal.ts"
 import { Refused } from "./internal/refused.ts"
 import type { InvalidOption } from "./InvalidOption.ts"
 import * as RetryInfo from "./RetryInfo.ts"
+import { CurrentResource } from "./RetryObserver.ts"
 import * as SendGate from "./SendGate.ts"
 import { AdaptiveGate, type AdaptiveOptions, initial } from "./state/adaptive.ts"
+import { named, type Names } from "./state/named.ts"
 import { watchedGate } from "./state/sharing.ts"
 
 /**
@@ -271,6 +273,37 @@ const makeShared = (options?: Options) => watchedGate("AdaptiveRateLimiter", mak
  */
 export const layer = (options?: Options): Layer.Layer<AdaptiveRateLimiter> =>
   Layer.effect(AdaptiveRateLimiter, makeShared(options))
+
+const limiters: Names<Service> = /* @__PURE__ */ new WeakMap()
+
+/**
+ * A layer with the limiter of a resource: the same for each name in the process, wherever the layer is built. So a
+ * single call can be provided with it. It also names the resource for observers. Throws `InvalidOption` when an option
+ * is invalid.
+ *
+ * **Details**
+ *
+ * It is kept, forgotten and apart for each clock as a quota is by `RetryQuota.layerFor`.
+ *
+ * **Example** (A throttled table slows down no other)
+ *
+ * ```ts
+ * const program = callDynamo.pipe(
+ *   withRetry(awsAdaptive),
+ *   Effect.provide([RetryQuota.layerFor("dynamodb:orders"), AdaptiveRateLimiter.layerFor("dynamodb:orders")])
+ * )
+ * ```
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerFor = (name: string, options: Options = {}): Layer.Layer<AdaptiveRateLimiter> => {
+  const valid = validated(options)
+  const limiter = named(limiters, name, (nowMillis) => serviceOf(new AdaptiveGate(valid, initial(valid, nowMillis))))
+  return Layer.effectContext(
+    Effect.map(limiter, (limiter) => Context.add(Context.make(AdaptiveRateLimiter, limiter), CurrentResource, name))
+  )
+}
 
 /**
  * A layer with its own limiter, with options from configuration: see {@link layer}. Fails with `InvalidOption` when an

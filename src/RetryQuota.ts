@@ -7,7 +7,7 @@
  * the quota is full and goes unnoticed; in an outage it runs dry after `capacity / cost` retries, and then each call is
  * sent once, until calls succeed again.
  *
- * Give every resource (a service, a table, a tenant) its own quota: one {@link layer} each, or `ResourceLimiters`.
+ * Give every resource (a service, a table, a tenant) its own quota: {@link layerFor}, or `ResourceLimiters`.
  *
  * @since 0.1.0
  */
@@ -28,8 +28,10 @@ import { isObject } from "./internal/refusal.ts"
 import { Refused } from "./internal/refused.ts"
 import type { InvalidOption } from "./InvalidOption.ts"
 import * as RetryInfo from "./RetryInfo.ts"
+import { CurrentResource } from "./RetryObserver.ts"
 import type { Reservation as Held, RetryQuotaStore } from "./RetryQuotaStore.ts"
 import { MemoryStore, type StoreOptions } from "./state/memoryStore.ts"
+import { named, type Names } from "./state/named.ts"
 import { setTokens } from "./state/setTokens.ts"
 import { watchedQuota } from "./state/sharing.ts"
 
@@ -334,6 +336,39 @@ const makeShared = (options?: Options) => watchedQuota(make(options))
  * @since 0.1.0
  */
 export const layer = (options?: Options): Layer.Layer<RetryQuota> => Layer.effect(RetryQuota, makeShared(options))
+
+const quotas: Names<Service> = /* @__PURE__ */ new WeakMap()
+
+/**
+ * A layer with the quota of a resource: the same for each name in the process, wherever the layer is built. So a single
+ * call can be provided with it. It also names the resource for observers. Throws `InvalidOption` when an option is
+ * invalid.
+ *
+ * **Details**
+ *
+ * The 10,000 names that were used last are kept; a name that is forgotten starts full again. The options are those of
+ * the first use of a name. Another clock, as in a test, has quotas of its own. `ResourceLimiters` has more options, and
+ * forgets what is idle.
+ *
+ * **Example** (An outage of one service leaves the retries of the other alone)
+ *
+ * ```ts
+ * const program = Effect.all([
+ *   callDynamo.pipe(withRetry(awsStandard), Effect.provide(RetryQuota.layerFor("dynamodb"))),
+ *   call.pipe(withRetry(awsStandard), Effect.provide(RetryQuota.layerFor("orders", { capacity: 100 })))
+ * ])
+ * ```
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerFor = (name: string, options: Options = {}): Layer.Layer<RetryQuota> => {
+  const valid = validated(options)
+  const quota = named(quotas, name, (nowMillis) => fromStore(new MemoryStore(valid, nowMillis)))
+  return Layer.effectContext(
+    Effect.map(quota, (quota) => Context.add(Context.make(RetryQuota, quota), CurrentResource, name))
+  )
+}
 
 /**
  * A layer with its own quota, with options from configuration: see {@link layer}. Fails with `InvalidOption` when an

@@ -112,7 +112,7 @@ export const warnUnshared = (
   warn(context, clock, `each call has its own ${what}: docs/sharing.md`)
 }
 
-const cure = (name: string): string => `${name}. Build its layer once`
+const cure = (name: string): string => `${name}. Build its layer once, or give its LayerMap an idleTimeToLive`
 
 /** Quotas that are dropped together count as one: the one that lost most. */
 export const warnUnsharedQuotas = (

@@ -620,6 +620,12 @@ const others: ReadonlyArray<Row> = [
     )
   ),
   ...Object.entries(modes).map(([mode, make]) => alike(found("SdkModes.go"), `SdkModes.${mode}`, make, { own: true })),
+  alike(found("RetryQuota.make"), "RetryQuota.layerFor", (options) => RetryQuota.layerFor("a", options)),
+  alike(
+    found("AdaptiveRateLimiter.make"),
+    "AdaptiveRateLimiter.layerFor",
+    (options) => AdaptiveRateLimiter.layerFor("a", options)
+  ),
   alike(found("RetryMetrics.make"), "RetryMetrics.layer", RetryMetrics.layer, { own: true }),
   alike(found("RetryHttp.retry"), "RetryHttp.transform", (options) => RetryHttp.transform(awsStandard, options)),
   alike(found("RetryHttp.retry"), "RetryHttp.layer", (options) => RetryHttp.layer(awsStandard, options)),

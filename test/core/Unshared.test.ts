@@ -70,7 +70,7 @@ const moves = <A, E, R>(self: Effect.Effect<A, E, R>) =>
   })
 
 const ownOf = (what: string) => `effect-retry: each call has its own ${what}: docs/sharing.md`
-const unshared = ownOf("RetryQuota. Build its layer once")
+const unshared = ownOf("RetryQuota. Build its layer once, or give its LayerMap an idleTimeToLive")
 
 describe("a quota for each call", () => {
   it("on the clock of the process: 20 calls of Effect.runPromise send 60 times, and one line says why", async () => {
@@ -232,7 +232,11 @@ describe("a gate for each call", () => {
         assert.deepStrictEqual(said, [])
         for (let call = 1; call <= 2 * most; call++) {
           yield* run(learns)
-          assert.deepStrictEqual(said, call < most ? [] : [ownOf(`${name}. Build its layer once`)], String(call))
+          assert.deepStrictEqual(
+            said,
+            call < most ? [] : [ownOf(`${name}. Build its layer once, or give its LayerMap an idleTimeToLive`)],
+            String(call)
+          )
         }
       }).pipe(Effect.provide(Logger.layer([logger])))
     })

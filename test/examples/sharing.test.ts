@@ -106,7 +106,7 @@ describe("sharing a quota", () => {
     await Promise.allSettled(ids.map((id) => notShared(client, id)))
     assert.strictEqual(client.sends, requests * 3)
     assert.deepStrictEqual(logged.map((line) => line.replace(/^.*: (?=effect-retry)/, "")), [
-      "effect-retry: each call has its own RetryQuota. Build its layer once: docs/sharing.md"
+      "effect-retry: each call has its own RetryQuota. Build its layer once, or give its LayerMap an idleTimeToLive: docs/sharing.md"
     ])
   })
 })

@@ -168,6 +168,8 @@ const calls: Readonly<Record<string, (call: Send) => Program>> = {
       withRetry(call, awsAdaptive),
       Layer.orDie(AdaptiveRateLimiter.layerConfig({ whenExceeded: Config.succeed("wait") }))
     ),
+  "AdaptiveRateLimiter.layerFor": (call) =>
+    Effect.provide(withRetry(call, awsAdaptive), AdaptiveRateLimiter.layerFor("a")),
   "AdaptiveRateLimiter.layerUnlimited": (call) =>
     Effect.provide(withRetry(call, awsAdaptive), AdaptiveRateLimiter.layerUnlimited),
   "RetryQuota.layerUnlimited": (call) => Effect.provide(withRetry(call, awsAdaptive), RetryQuota.layerUnlimited)

@@ -151,6 +151,7 @@ export const serviceSweeps: Sweeps = {
 /** Quotas that a program provides itself: what was held and given back is there again. */
 export const quotaLayers: Readonly<Record<string, Layer.Layer<RetryQuota.RetryQuota>>> = {
   "RetryQuota.layer": RetryQuota.layer(),
+  "RetryQuota.layerFor": RetryQuota.layerFor("sweep"),
   "RetryQuota.make": Layer.effect(RetryQuota.RetryQuota, RetryQuota.make({ capacity: 10 })),
   "RetryQuota.layerStore, RetryQuota.fromStore": RetryQuota.layerStore(
     Effect.map(RetryQuota.make({ capacity: 10 }), ({ store }) => RetryQuota.fromStore(store).store)
