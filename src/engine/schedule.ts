@@ -158,7 +158,7 @@ class Steps {
 
   /**
    * The run, as far as it can be seen when the schedule is first stepped. What steps it by hand through the numbers of
-   * attempts repeats a value, too.
+   * attempts, from 1, repeats a value, too.
    */
   private runIn(error: unknown, fiber: AnyFiber): Run {
     const { around, run } = this
@@ -166,7 +166,7 @@ class Steps {
     const depth = around?.depthIn(fiber) ?? 0
     const by = drivenBy(fiber, depth)
     if (by === undefined && run !== undefined) return run
-    if (by === "repetition" || (by === undefined && typeof error === "number")) {
+    if (by === "repetition" || (by === undefined && error === 1)) {
       return new Repetition(worldOf(fiber.context))
     }
     const found = lookUp(fiber, depth)

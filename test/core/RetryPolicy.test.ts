@@ -233,7 +233,7 @@ describe("RetryPolicy", () => {
     it.effect("whileRetryable retries what is safe, and nothing the classifier does not know", () =>
       Effect.gen(function*() {
         const policy = Backoff.fixed({ delay: 7 }).pipe(RetryPolicy.whileRetryable)
-        for (const error of [new Terminal(), new Unsure(), new Error("unknown"), "text", null, undefined, true]) {
+        for (const error of [new Terminal(), new Unsure(), new Error("unknown"), "text", null, undefined, 7]) {
           const reason = error instanceof Terminal ? "final" : error instanceof Unsure ? "not-safe" : "unknown-error"
           assert.deepStrictEqual(yield* decisions(policy, [error]), [reason])
         }

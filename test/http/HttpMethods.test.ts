@@ -25,19 +25,22 @@ type Failure = number | "broken" | "silent"
 let failure: Failure = 500
 let headers: Headers = {}
 let sends = 0
+/** Each run has its path: what an earlier one has left may still arrive. */
+let path = "/0"
 
 const server = http.createServer((request, response) => {
-  sends++
+  if (request.url === path) sends++
   request.resume().on("end", () => {
     if (failure === "broken") request.socket.destroy()
     else if (failure !== "silent") response.writeHead(failure, headers).end("{}")
   })
 })
 
-let url = ""
+let origin = ""
+const url = () => `${origin}${path}`
 beforeAll(async () => {
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
-  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 })
 afterAll(() => {
   server.closeAllConnections()
@@ -60,12 +63,12 @@ const withRetries = axios.create()
 axiosRetry(withRetries, { retries: 2, retryDelay: () => 0 })
 
 const ofAxios = (instance: typeof axios, adapter: "http" | "fetch") => (method: Method, headers: Headers) =>
-  instance.request({ url, method, headers: { ...headers }, data: bodyOf(method), timeout: patience(), adapter })
+  instance.request({ url: url(), method, headers: { ...headers }, data: bodyOf(method), timeout: patience(), adapter })
 
 const ofGot = (limit: number) => (method: Method, headers: Headers) => {
   const body = bodyOf(method)
   const retry = { limit, calculateDelay: ({ computedValue }: { readonly computedValue: number }) => computedValue && 1 }
-  return got(url, {
+  return got(url(), {
     method,
     headers: { ...headers },
     ...(body === undefined ? {} : { body }),
@@ -76,7 +79,7 @@ const ofGot = (limit: number) => (method: Method, headers: Headers) => {
 
 const ofKy = (limit: number) => (method: Method, headers: Headers) => {
   const body = bodyOf(method)
-  return ky(url, {
+  return ky(url(), {
     method,
     headers: { ...headers },
     ...(body === undefined ? {} : { body }),
@@ -90,7 +93,7 @@ const ofKy = (limit: number) => (method: Method, headers: Headers) => {
 const agent = new undici.Agent()
 
 const ofUndici = (dispatcher: undici.Dispatcher) => (method: Method, headers: Headers) =>
-  undici.request(url, {
+  undici.request(url(), {
     method,
     headers: { ...headers },
     body: bodyOf(method) ?? null,
@@ -115,11 +118,11 @@ const clients: Readonly<Record<string, Client>> = {
   fetch: {
     once: async (method, headers) => {
       const signal = AbortSignal.timeout(patience())
-      const response = await fetched(new Request(url, { method, headers, body: bodyOf(method) ?? null, signal }))
+      const response = await fetched(new Request(url(), { method, headers, body: bodyOf(method) ?? null, signal }))
       return response.ok ? response : Promise.reject(response)
     },
     // It has none.
-    own: (method, headers) => fetch(url, { method, headers, body: bodyOf(method) ?? null }).catch(() => {})
+    own: (method, headers) => fetch(url(), { method, headers, body: bodyOf(method) ?? null }).catch(() => {})
   }
 }
 
@@ -129,6 +132,7 @@ const threeTimes = Backoff.fixed({ delay: 0 }).pipe(RetryPolicy.whileRetryable, 
 const counted = async (failing: Failure, answer: Headers, call: () => Promise<unknown>) => {
   failure = failing
   headers = answer
+  path = `/${Number(path.slice(1)) + 1}`
   sends = 0
   const error = await call().then(() => undefined, (error: unknown) => error)
   return { sends, error }
@@ -185,8 +189,8 @@ describe.each(Object.entries(clients))("%s", (name, { once, own }) => {
   it("calls a POST again that was never sent", async () => {
     const closed = http.createServer()
     await new Promise<void>((resolve) => closed.listen(0, "127.0.0.1", resolve))
-    const before = url
-    url = `http://127.0.0.1:${(closed.address() as AddressInfo).port}`
+    const before = origin
+    origin = `http://127.0.0.1:${(closed.address() as AddressInfo).port}`
     await new Promise((resolve) => closed.close(resolve))
     let calls = 0
     try {
@@ -195,7 +199,7 @@ describe.each(Object.entries(clients))("%s", (name, { once, own }) => {
         return once("POST", {})
       }, threeTimes).catch(() => {})
     } finally {
-      url = before
+      origin = before
     }
     assert.strictEqual(calls, 3)
   })
@@ -208,13 +212,13 @@ describe("the code of the page", () => {
     "places an order that meets %s with %d sends",
     async (failing, expected) => {
       const random = vi.spyOn(Math, "random").mockReturnValue(0)
-      assert.strictEqual((await counted(failing, {}, () => placeOrder(url, order))).sends, expected)
+      assert.strictEqual((await counted(failing, {}, () => placeOrder(url(), order))).sends, expected)
       random.mockRestore()
     }
   )
 
   it.each([503, "broken"] as const)("sends it again after %s where `classify` says so", async (failing) => {
-    const call = () => fetched(new Request(url, { method: "POST", body: "{}" }))
+    const call = () => fetched(new Request(url(), { method: "POST", body: "{}" }))
     const all = () => retryPromise(call, threeTimes, { classify: () => true })
     assert.strictEqual((await counted(failing, {}, all)).sends, 3)
   })

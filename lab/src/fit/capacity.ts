@@ -100,15 +100,17 @@ export const waitingMillis = (low: Histogram): number => 2 * (low.percentile(0.9
 /** Requests that a limit lets through are even. Those that a share of failures spares are random: their variance is their mean. */
 const even = 0.5
 
-/** While requests are refused: what is served, if that is a limit, of their rate or of those in flight. */
+/** Where requests wait, the fastest tenth take this many times as long as at low load. */
+const waitingTimes = 1.5
+
+/** While requests are refused: what is served, if that is a limit, of those in flight, which wait, or of their rate. */
 const refusingOf = (groups: ReadonlyArray<Group>, low: Histogram, isCrowded: boolean): Capacity | undefined => {
   const seconds = secondsOf(groups)
   if (seconds < fewest) return undefined
   const least = groups.reduce((sum, group) => sum + group.seconds * group.leastMillis, 0) / seconds
   const limit = found("refusals", groups)
-  // A limit of the rate makes nobody wait.
-  if (limit.dispersion < even && least < (low.percentile(0.5) ?? 0)) return { ...limit, by: "rate" }
-  return isCrowded ? limit : undefined
+  if (least > waitingTimes * (low.percentile(0.1) ?? Infinity)) return isCrowded ? limit : undefined
+  return limit.dispersion < even ? { ...limit, by: "rate" } : undefined
 }
 
 /** The knee: what is served in a second in which all requests wait, or in which some are refused, is the capacity. */
@@ -125,6 +127,7 @@ export const capacityOf = (groups: ReadonlyArray<Group>, low: Histogram, isCrowd
     return found("backlog", worstHalf(secondsOf(whole) >= fewest ? whole : loaded))
   }
   const refusing = groups.filter((group) => group.refusing && group.served >= 0.9 * usual)
+  const perSecond = Math.max(usual, highest(refusing))
   return refusingOf(refusing, low, isCrowded) ??
-    (usual === 0 ? { kind: "unknown" } : { kind: "at least", perSecond: usual })
+    (perSecond === 0 ? { kind: "unknown" } : { kind: "at least", perSecond })
 }

@@ -104,7 +104,7 @@ export const fittedOf = (meter: Meter): Fitted => {
   const waits = waitingMillis(latency)
   const { most: atMost } = meter.levels.ceiling
   const capacity = capacityOf(meter.levels.groups, latency, atMost !== undefined)
-  const isCrowded = atMost !== undefined && (capacity.kind !== "found" || capacity.by !== "rate")
+  const isCrowded = atMost !== undefined && capacity.kind === "found" && capacity.by !== "rate"
   // At a rate, that many requests begin in a second, and those of the time that one takes are there before.
   const most = capacity.kind === "found"
     ? lowLoad * capacity.perSecond.value * (1 + (latency.meanMillis ?? 0) / 1000)

@@ -216,8 +216,8 @@ describe("a log of the simulator", () => {
     isWithin((service.limit as { readonly requests: number }).requests, 40, 0.05, "limit")
   })
 
-  it("shows neither where requests fail at random", () => {
-    const fitted = crowded({ workers: 100, earlyFailureRate: 0.2 })
+  it.each([5, 20, 200])("shows neither where requests of %i ms fail at random", (latency) => {
+    const fitted = crowded({ workers: 100, latency, earlyFailureRate: 0.25 })
     assert.deepStrictEqual([fitted.ceiling, fitted.capacity.kind], [undefined, "at least"])
   })
 

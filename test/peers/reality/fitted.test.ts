@@ -1,6 +1,7 @@
 /** The simulator with what `effect-retry fit` makes of an access log, and the service that wrote it. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import { availableParallelism } from "node:os"
 import { type Comparison, type Measurement, predict, run, table } from "./compare.ts"
 import { fitted } from "./fitted.ts"
 
@@ -26,9 +27,10 @@ describe("what the simulator predicts with a fit of an access log is what is mea
       Effect.gen(function*() {
         const comparison = yield* predict(measurements[index]!)
         comparisons.push(comparison)
-        const { backtest: { recoveredMillis, succeeded }, heldUpMillis } = comparison
-        // A client that stands still sends what it missed in one burst, which the simulator knows nothing of.
-        if (heldUpMillis > 50) return
+        const { backtest: { recoveredMillis, succeeded }, heldUpMillis, load } = comparison
+        // A client that stands still sends what it missed in one burst, and servers that wait for the CPU answer late:
+        // the simulator knows nothing of either. The row has the load of the machine.
+        if (heldUpMillis > 50 || load > 2 * availableParallelism()) return
         assert.closeTo(succeeded.error!, 0, 0.03)
         const { measured = 0, predicted } = recoveredMillis
         assert.closeTo(predicted?.mean ?? Infinity, measured, Math.max(0.2 * measured, resolutionMillis))
