@@ -2,8 +2,8 @@ import { Histogram } from "../simulator/histogram.ts"
 import { fewest } from "./estimate.ts"
 import type { Second } from "./seconds.ts"
 
-/** Where something else refuses, the number in flight is random, nearly as a Poisson variable: half of the seconds span more. */
-const steady = 1
+/** A backlog that grows while requests fail for another reason spans more of its number in half of the seconds. */
+const steady = 0.5
 
 type Counts = Pick<Second, "arrived" | "inFlight" | "served">
 
@@ -38,7 +38,7 @@ export class Ceiling {
     const { arrived, during, otherwise, served } = this
     if (during.count < fewest) return undefined
     const [low, usual, high] = [0.25, 0.5, 0.75].map((share) => during.percentile(share) ?? 0)
-    if (high! - low! > steady * Math.sqrt(usual!) || otherwise > 1.1 * high! + 1) return undefined
+    if (high! - low! > steady * usual! || otherwise > 1.1 * high! + 1) return undefined
     // Places that are empty until the next request comes: the mean of a birth-death process, as many as served over refused.
     return Math.round(usual! + served / (arrived - served))
   }
