@@ -34,7 +34,8 @@ import { ConcurrencyGate, type ConcurrencyOptions } from "./state/concurrency.ts
 import { watchedGate } from "./state/sharing.ts"
 
 /**
- * A send rejected because there was no free slot. It was not sent, and no policy retries it.
+ * A send rejected because there was no free slot, or a retry because sends time out. It was not sent (attempts before it
+ * were), and no policy retries it.
  *
  * @category errors
  * @since 0.1.0

@@ -6,7 +6,7 @@ import { budget } from "../../../test/utils/budget.ts"
 import { inMemory } from "../../../test/utils/outage.ts"
 import { inputOf } from "../utils/simulate.ts"
 
-const seeds = budget(3, 1)
+const seeds = budget(6, 3)
 
 const mean = (values: ReadonlyArray<number>) => values.reduce((sum, value) => sum + value, 0) / values.length
 
@@ -25,7 +25,7 @@ describe("demo", () => {
           assert.strictEqual(program[0]!.name, name)
           const policy = yield* Simulator.decodePolicy(input)
           const predicted = Simulator.summarize(
-            yield* Simulator.runs(Simulator.withPolicy(scenario, policy), { runs: budget(20, 1) })
+            yield* Simulator.runs(Simulator.withPolicy(scenario, policy), { runs: budget(20, 5) })
           )
           const succeeded = mean(program.map(({ succeeded }) => succeeded))
           const attempts = mean(program.map(({ requestsPerCall }) => requestsPerCall))

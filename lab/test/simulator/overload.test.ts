@@ -350,6 +350,8 @@ describe("what a limit does badly", () => {
           (110 / 120)
         assert.closeTo(limit, 81, 5)
         assert.isAbove(both, limit + 3)
+        const [thinner] = yield* runs("thin-fleet", { processes: 2000 }, {}, [1])
+        assert.closeTo(share(first(thinner!)) / (110 / 120), 71, 5)
       })
   )
 

@@ -21,7 +21,7 @@ export interface Concurrency {
   readonly dropMillis: number
   /** Cuts by timeouts since the last success or refusal. */
   readonly timeouts: number
-  /** Whether the last row of them that has ended was a single one: it was by chance. */
+  /** Whether the last row of them that has ended was a single one: it was random. */
   readonly isStray: boolean
   /** How long the last send that timed out took, in milliseconds; 0 before the first, `Infinity` if it was not timed. */
   readonly timeoutMillis: number
@@ -106,7 +106,7 @@ const cut = (state: Concurrency, config: ConcurrencyConfig, sample: ConcurrencyS
 export const next = (state: Concurrency, config: ConcurrencyConfig, sample: ConcurrencySample): Concurrency =>
   sample.outcome === "success" ? grown(state, config, sample) : cut(state, config, sample)
 
-/** After a timeout a retry only adds to an outage; where the last timeout was by chance, after the second in a row. */
+/** After a timeout a retry only adds to an outage; where the last timeout was a random one, after the second in a row. */
 export const admitsRetries = ({ isStray, timeouts }: Concurrency): boolean => timeouts < (isStray ? 2 : 1)
 
 const longestWaitMillis = 250
