@@ -83,7 +83,7 @@ const drivers: Readonly<Record<string, Drive>> = {
   }
 }
 
-class Own extends SendGate.Service<Own, unknown>()("test/core/WhereFrom/Own") {}
+class Own extends SendGate.Service<Own, unknown>()("test/core/ServiceOrigins/Own") {}
 
 type Used = () => void
 
