@@ -1,18 +1,55 @@
 /**
  * An engine whose workflows outlive the process: Effect's cluster on an embedded database, PostgreSQL as a library.
  */
-import { NodeCrypto } from "@effect/platform-node"
+import { NodeClusterSocket, NodeCrypto } from "@effect/platform-node"
 import { PgClient } from "@effect/sql-pg"
 import { PGlite } from "@electric-sql/pglite"
 import { PGLiteSocketServer } from "@electric-sql/pglite-socket"
-import { Effect, Layer } from "effect"
-import { ClusterWorkflowEngine, SingleRunner } from "effect/cluster"
+import { Data, Effect, Layer, Option } from "effect"
+import { ClusterWorkflowEngine, type MessageStorage, RunnerAddress, type Sharding, SingleRunner } from "effect/cluster"
 import type { SqlClient } from "effect/sql"
-import { rmSync } from "node:fs"
+import { mkdirSync, rmSync } from "node:fs"
+import { connect, createServer } from "node:net"
+
+/** Another process has the folder open: two at once would destroy the database. */
+export class FolderInUse extends Data.TaggedError("FolderInUse")<{ readonly folder: string }> {
+  override get message() {
+    return `${this.folder} is open in another process: for several, use a PostgreSQL server`
+  }
+}
+
+/** Whether a process listens on a socket. A killed one has left its file behind. */
+const isAlive = (path: string) =>
+  Effect.callback<boolean>((resume) => {
+    const socket = connect(path)
+    const answer = (is: boolean) => () => {
+      socket.destroy()
+      resume(Effect.succeed(is))
+    }
+    socket.once("connect", answer(true)).once("error", answer(false))
+  })
+
+/** A folder for one process, as long as that one lives. */
+const owned = (folder: string) =>
+  Effect.gen(function*() {
+    const path = `${folder}/owner`
+    mkdirSync(folder, { recursive: true })
+    if (yield* isAlive(path)) return yield* new FolderInUse({ folder })
+    rmSync(path, { force: true })
+    yield* Effect.acquireRelease(
+      Effect.callback<ReturnType<typeof createServer>, FolderInUse>((resume) => {
+        const server = createServer((socket) => socket.destroy())
+        server.once("error", () => resume(Effect.fail(new FolderInUse({ folder }))))
+        server.listen(path, () => resume(Effect.succeed(server)))
+      }),
+      (server) => Effect.sync(() => server.close())
+    )
+  })
 
 /** PGlite keeps its files in a folder, and speaks PostgreSQL through a socket. */
 const embedded = (folder: string) =>
   Effect.gen(function*() {
+    yield* owned(folder)
     const path = `${folder}/.s.PGSQL.5432`
     const db = yield* Effect.acquireRelease(
       Effect.promise(() => PGlite.create(`${folder}/data`)),
@@ -37,18 +74,39 @@ const database = (folder: string) =>
     Effect.map(embedded(folder), (path) => PgClient.layer({ path, username: "postgres", maxConnections: 1 }))
   )
 
-/** For one process. A long wait can be late by the polling interval, so the cluster polls every second here, not every ten. */
-export const engineOn = <E>(database: Layer.Layer<SqlClient.SqlClient, E>) =>
+/** A long wait can be late by the polling interval, so the cluster polls every second here, not every ten. */
+const shardingConfig = { entityMessagePollInterval: "1 second" } as const
+
+/** The engine of a runner, which keeps its messages in a database. */
+const engineOf = <A, E, R, E2>(
+  runner: Layer.Layer<A | Sharding.Sharding | MessageStorage.MessageStorage, E, R>,
+  database: Layer.Layer<SqlClient.SqlClient, E2>
+) =>
   ClusterWorkflowEngine.layer.pipe(
-    Layer.provideMerge(
-      SingleRunner.layer({ runnerStorage: "memory", shardingConfig: { entityMessagePollInterval: "1 second" } })
-    ),
+    Layer.provideMerge(runner),
     Layer.provide([database, NodeCrypto.layer]),
     Layer.orDie
   )
 
-/** On a database in the process. */
-export const engine = (folder: string) => engineOn(database(folder))
+/** On a database in the process, which believes that it is alone: the folder is refused to any other. */
+export const engine = (folder: string) =>
+  engineOf(SingleRunner.layer({ runnerStorage: "memory", shardingConfig }), database(folder))
 
-/** On a PostgreSQL server. */
-export const engineOnServer = (options: PgClient.PgPoolConfig) => engineOn(PgClient.layer(options))
+/**
+ * On a PostgreSQL server, for any number of processes: one of them works, and another takes over when that one ends. Which
+ * one it is, they agree on in the database.
+ */
+export const engineOnServer = (options: PgClient.PgPoolConfig) =>
+  engineOf(SingleRunner.layer({ shardingConfig }), PgClient.layer(options))
+
+/** The same, for processes that share the work. They reach each other on this port. */
+export const engineInCluster = (options: PgClient.PgPoolConfig, host: string, port: number) => {
+  const address = Option.some(RunnerAddress.make(host, port))
+  return engineOf(
+    NodeClusterSocket.layer({
+      storage: "sql",
+      shardingConfig: { ...shardingConfig, runnerAddress: address, runnerListenAddress: address }
+    }),
+    PgClient.layer(options)
+  )
+}

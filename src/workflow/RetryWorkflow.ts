@@ -185,12 +185,14 @@ const calling = (activity: AnyActivity, parts: Parts, orElse: OrElse, thresholdM
   Effect.gen(function*() {
     const startedAtMillis = isTimed(parts) ? yield* startOf(activity) : 0
     const failures: Array<Retried> = []
-    const past: Past = { parts, startedAtMillis, failures }
+    const waiting: Array<() => void> = []
+    const past: Past = { parts, startedAtMillis, failures, waiting }
     while (true) {
       const sent: AnySent = yield* send(activity, past)
       if (sent._tag === "Succeeded") return sent.value
       if (sent._tag !== "Retried") return yield* orElse(sent.error, stopOf(sent.stop))
       failures.push(sent)
+      for (const wake of waiting.splice(0)) wake()
       yield* wait(`${activity.name}/retry/${failures.length}`, sent, thresholdMillis)
     }
   })
@@ -209,11 +211,27 @@ const send = (activity: AnyActivity, past: Past): Effect.Effect<any, unknown, an
     name: activity.name,
     success: Sent(activity.successSchema, activity.errorSchema),
     error: Schema.Union([activity.errorSchema, NotSent]),
-    execute: Effect.flatMap(sending(activity, past), suspending),
+    execute: Effect.flatMap(
+      Effect.andThen(
+        Effect.flatMap(Activity.CurrentAttempt, (attempt) => replayed(past, attempt)),
+        sending(activity, past)
+      ),
+      suspending
+    ),
     annotations: activity.annotations
   })
   return Effect.provideService(stored, Activity.CurrentAttempt, past.failures.length + 1)
 }
+
+/**
+ * Waits until the body has replayed as far as this attempt. After a crash an engine begins an attempt that was in flight with the
+ * first activity of its name, which knows of no failure: it would pay nothing, and its failure would count as the first.
+ */
+const replayed = ({ failures, waiting }: Past, attempt: number): Effect.Effect<void> =>
+  Effect.callback((resume) => {
+    const look = () => void (failures.length + 1 < attempt ? waiting.push(look) : resume(Effect.void))
+    look()
+  })
 
 /** A workflow suspended by its failures repeats the last attempt when resumed: nothing of that attempt is stored. */
 const suspending = (sent: AnySent): Effect.Effect<AnySent, unknown, WorkflowInstance> =>

@@ -1,34 +1,12 @@
-import { PgClient } from "@effect/sql-pg"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import { build } from "esbuild"
 import { spawn } from "node:child_process"
 import * as fs from "node:fs"
-import * as path from "node:path"
-import { fileURLToPath } from "node:url"
 import { freePort, startPostgres, temporaryFolder } from "../utils/peers.ts"
 import { shared } from "../utils/shared.ts"
+import { built, created } from "./durable/processes.ts"
 
-const root = fileURLToPath(new URL("../..", import.meta.url))
-
-/** The program of the processes, built once: each of them would read every file of the library. */
-const program = shared(Effect.gen(function*() {
-  const folder = yield* temporaryFolder
-  const outfile = path.join(folder, "worker.mjs")
-  fs.symlinkSync(path.join(root, "node_modules"), path.join(folder, "node_modules"))
-  yield* Effect.promise(() =>
-    build({
-      entryPoints: [path.join(root, "test/peers/durable/worker.ts")],
-      outfile,
-      bundle: true,
-      packages: "external",
-      format: "esm",
-      platform: "node",
-      tsconfig: path.join(root, "tsconfig.json")
-    })
-  )
-  return outfile
-}))
+const program = shared(built("worker"))
 
 /** Runs a process to its end, and answers the signal that ended it. */
 const run = (...args: ReadonlyArray<string>): Effect.Effect<string | null> =>
@@ -47,17 +25,11 @@ const steps = [1, 2, 3, 4].flatMap((attempt) => [
 /** A PostgreSQL server; each test has a database of its own. */
 const server = shared(Effect.tap(freePort, startPostgres))
 
-const created = (name: string) =>
-  Effect.flatMap(PgClient.PgClient, (sql) => sql`CREATE DATABASE ${sql(name)}`).pipe(
-    Effect.provide(PgClient.layer({ host: "127.0.0.1", port: server(), username: "postgres", database: "postgres" })),
-    Effect.as(`${server()}/${name}`)
-  )
-
 type Database = (folder: string, step: string) => Effect.Effect<string, unknown>
 
 const databases: ReadonlyArray<readonly [name: string, made: Database]> = [
   ["a database in it", Effect.succeed],
-  ["a PostgreSQL server", (_, step) => created(step)]
+  ["a PostgreSQL server", (_, step) => created(server(), step)]
 ]
 
 for (const [name, made] of databases) {

@@ -18,6 +18,8 @@ export interface Past {
   /** When the first send began, in milliseconds since 1970; 0 without a deadline. */
   readonly startedAtMillis: number
   readonly failures: ReadonlyArray<Retried>
+  /** Who waits for the next failure to be replayed. */
+  readonly waiting: Array<() => void>
 }
 
 /** When the first send began, on the monotonic clock of this process. */
