@@ -1,5 +1,6 @@
 import { PgClient } from "@effect/sql-pg"
 import * as Effect from "effect/Effect"
+import * as Schedule from "effect/Schedule"
 import { build } from "esbuild"
 import * as fs from "node:fs"
 import * as path from "node:path"
@@ -32,5 +33,7 @@ export const built = (name: string) =>
 export const created = (port: number, name: string) =>
   Effect.flatMap(PgClient.PgClient, (sql) => sql`CREATE DATABASE ${sql(name)}`).pipe(
     Effect.provide(PgClient.layer({ host: "127.0.0.1", port, username: "postgres", database: "postgres" })),
+    // It listens before it is ready.
+    Effect.retry({ schedule: Schedule.spaced("100 millis"), times: 100 }),
     Effect.as(`${port}/${name}`)
   )
