@@ -11,7 +11,7 @@ import type { SqlClient } from "effect/sql"
 import { mkdirSync, rmSync } from "node:fs"
 import { connect, createServer } from "node:net"
 
-/** Another process has the folder open: two at once would destroy the database. */
+/** Another process has the folder open: two of them would destroy the database. */
 export class FolderInUse extends Data.TaggedError("FolderInUse")<{ readonly folder: string }> {
   override get message() {
     return `${this.folder} is open in another process: for several, use a PostgreSQL server`

@@ -210,7 +210,6 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "Expect.expectLoad",
     "Explain.explain",
     "Explain.toTable",
-    "RetryConfig.atMost",
     "RetryConfig.check",
     "RetryConfig.layerConfig",
     "RetryConfig.policy",

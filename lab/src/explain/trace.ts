@@ -134,9 +134,11 @@ const call = (recorder: Recorder, setting: Setting): Effect.Effect<unknown, unkn
     )
   })
 
-const endReason = (recorder: Recorder, exit: Exit.Exit<unknown, unknown>): EndReason => {
-  if (Exit.isFailure(exit) && Cause.hasDies(exit.cause)) throw Cause.squash(exit.cause)
-  return recorder.reason ?? "policy-error"
+const endReason = ({ reason }: Recorder, { error }: Setting, exit: Exit.Exit<unknown, unknown>): EndReason => {
+  const failure = Exit.isFailure(exit) ? Cause.squash(exit.cause) : error
+  if (Exit.isFailure(exit) && Cause.hasDies(exit.cause)) throw failure
+  // A schedule that fails ends the call with an error of its own.
+  return reason === undefined || (reason === "schedule" && failure !== error) ? "policy-error" : reason
 }
 
 /** Runs one call with the library's own loop, on a clock of its own. Defects of the policy are thrown. */
@@ -144,7 +146,7 @@ export const trace = (setting: Setting, random: Random.Random): Trace => {
   const recorder = new Recorder(random)
   const exit = runVirtually(call(recorder, setting), recorder.clock) ??
     refuse("policy", setting.policy, "a policy that decides without waiting for anything external")
-  const reason = endReason(recorder, exit)
+  const reason = endReason(recorder, setting, exit)
   return {
     retries: recorder.retries.slice(0, recorder.sentAtMillis.length - 1),
     sentAtMillis: recorder.sentAtMillis,

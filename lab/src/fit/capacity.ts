@@ -45,7 +45,7 @@ const found = (by: "backlog" | "refusals", groups: ReadonlyArray<Group>) => {
     perSecond: meanOf(seconds, sum, squares),
     seconds,
     abandoned: abandoned / (abandoned + sum),
-    dispersion: (squares / seconds - (sum / seconds) ** 2) / (sum / seconds)
+    dispersion: squares / sum - sum / seconds
   }
 }
 

@@ -56,11 +56,11 @@ export const momentsOf = (
   const [first, last] = [quantiles[0], quantiles.at(-1)]
   if (first === undefined || last === undefined) return { mean: 0, square: 0 }
   let mean = first.share * first.value + (1 - last.share) * last.value
-  let square = first.share * first.value ** 2 + (1 - last.share) * last.value ** 2
+  let square = first.share * first.value * first.value + (1 - last.share) * last.value * last.value
   quantiles.slice(1).forEach(({ share, value }, index) => {
     const from = quantiles[index]!
     mean += (share - from.share) * (from.value + value) / 2
-    square += (share - from.share) * (from.value ** 2 + from.value * value + value ** 2) / 3
+    square += (share - from.share) * (from.value * from.value + from.value * value + value * value) / 3
   })
   return { mean, square }
 }

@@ -89,7 +89,7 @@ const tolerated = 0.15
 const workersOf = (capacity: Capacity, latency: Fitted["latency"], instances: number): Fitted["workers"] => {
   if (capacity.kind !== "found" || latency === undefined) return undefined
   const { mean, square } = momentsOf(latency.quantiles)
-  const variation = square / mean ** 2 - 1
+  const variation = square / (mean * mean) - 1
   const atOnce = capacity.perSecond.value * mean / 1000 / instances
   const workers = Math.round(atOnce)
   const fits = workers > 1 && Math.abs(atOnce - workers) <= tolerated * workers
