@@ -33,7 +33,7 @@ const costOf = (error: SdkError, classifier: RetryClassifier.RetryClassifier) =>
   return Effect.gen(function*() {
     yield* steppedDelays(policy, 1, error)
     return 500 - (yield* RetryQuota.balance)
-  }).pipe(Effect.provide(RetryClassifier.layer(classifier)), Effect.provide(layer), withRandom(0))
+  }).pipe(Effect.provide([RetryClassifier.layer(classifier), layer]), withRandom(0))
 }
 
 /** With a random number that leaves the ceiling as it is: Kotlin takes a share away. */
