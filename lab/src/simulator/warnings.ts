@@ -1,3 +1,4 @@
+import { isBounded } from "./bounds.ts"
 import { Chance } from "./chance.ts"
 import { type Problem, renderPath } from "./problem.ts"
 import type { SimulationResult } from "./result.ts"
@@ -68,6 +69,6 @@ export const warningsOf = (scenario: Scenario, results: ReadonlyArray<Simulation
       calls.flatMap((edge, index) => ofEdge(services, edge, ["services", service, "calls", index]))
     ),
     ...ofOutages(scenario),
-    ...ofRuns(results)
+    ...isBounded(scenario) ? ofRuns(results) : []
   ]
 }
