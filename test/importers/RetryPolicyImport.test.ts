@@ -465,7 +465,7 @@ describe("fromEnvoyRoute", () => {
           return retried
         })
       assert.deepStrictEqual(yield* ends("5xx"), [500, 503, "ECONNRESET", "ECONNREFUSED"])
-      assert.deepStrictEqual(yield* ends("gateway-error, retriable-4xx"), [503, 409])
+      assert.deepStrictEqual(yield* ends("gateway-error, retriable-4xx"), [503, 409, "ECONNRESET", "ECONNREFUSED"])
       assert.deepStrictEqual(yield* ends("retriable-status-codes", [429]), [429])
       assert.deepStrictEqual(yield* ends("connect-failure"), ["ECONNREFUSED"])
       assert.deepStrictEqual(yield* ends("unavailable"), [14])

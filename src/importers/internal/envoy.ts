@@ -35,9 +35,12 @@ const isReset: Condition = (error, status) =>
 
 const isServerError: Condition = (_, status) => status !== undefined && status >= 500
 
+/** Source: Envoy's `RetryStateImpl::wouldRetryFromReset`, where both include what was reset, refused or too slow. */
+const orReset = (answers: Condition): Condition => (error, status) => answers(error, status) || isReset(error, status)
+
 const conditions: { readonly [name: string]: Condition } = {
-  "5xx": (error, status) => isServerError(error, status) || isReset(error, status),
-  "gateway-error": isOf(502, 503, 504),
+  "5xx": orReset(isServerError),
+  "gateway-error": orReset(isOf(502, 503, 504)),
   "reset": isReset,
   "connect-failure": (error) => isNeverSent(error),
   "refused-stream": (error) => isRefusedStream(error),
