@@ -56,10 +56,23 @@ const throttledInfo = RetryInfo.throttled()
  * @since 0.1.0
  */
 export const classify = (classifier: RetryClassifier, error: unknown): Option.Option<RetryInfo.RetryInfo> => {
+  const failure = isCause(error) ? firstIn(error) : { error }
+  const info = failure === undefined ? veto : asked(classifier, failure.error)
+  return info === none || Option.isOption(info) ? info : none
+}
+
+const isCause = (error: unknown): error is Cause.Cause<unknown> => {
   try {
-    const failure = Cause.isCause(error) ? firstIn(error) : { error }
-    const info = failure === undefined ? veto : classifier(failure.error)
-    return Option.isOption(info) ? info : none
+    return Cause.isCause(error)
+  } catch {
+    return false
+  }
+}
+
+/** What a classifier answers about an error that is no `Cause`. */
+const asked = (classifier: RetryClassifier, error: unknown): Option.Option<RetryInfo.RetryInfo> => {
+  try {
+    return classifier(error)
   } catch {
     return none
   }
@@ -83,8 +96,9 @@ export const orElse: {
  * @since 0.1.0
  */
 export const chain = (classifiers: ReadonlyArray<RetryClassifier>): RetryClassifier => (error) => {
+  const ask = isCause(error) ? classify : asked
   for (let next = 0; next < classifiers.length; next++) {
-    const info = classify(classifiers[next]!, error)
+    const info = ask(classifiers[next]!, error)
     if (Option.isSome(info)) return info
   }
   return none
@@ -124,21 +138,17 @@ const holds = (predicate: (error: unknown) => boolean, error: unknown): boolean 
  */
 export const followingCause = (self: RetryClassifier): RetryClassifier => followingCauseUntil(self, isAnswer)
 
-/** The failure in a `Cause`, if it is one. Without `look`, whose function each failure would create. */
-const inside = (error: unknown): unknown => {
-  try {
-    return (Cause.isCause(error) ? firstIn(error)?.error : undefined) ?? error
-  } catch {
-    return error
-  }
-}
-
 const followingCauseUntil = (self: RetryClassifier, ends: (error: unknown) => boolean): RetryClassifier => (error) => {
-  let current = inside(error)
+  let current = error
   for (let depth = 0; depth <= codes.maxCauseDepth && current !== undefined && current !== null; depth++) {
-    const info = classify(self, current)
+    if (isCause(current)) {
+      const failure = firstIn(current)
+      if (failure === undefined) return veto
+      current = failure.error
+    }
+    const info = asked(self, current)
     if (Option.isSome(info) || ends(current)) return info
-    current = inside(codes.causeOf(current))
+    current = codes.causeOf(current)
   }
   return none
 }
