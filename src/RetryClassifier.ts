@@ -56,8 +56,13 @@ const throttledInfo = RetryInfo.throttled()
  * @since 0.1.0
  */
 export const classify = (classifier: RetryClassifier, error: unknown): Option.Option<RetryInfo.RetryInfo> => {
-  const failure = isCause(error) ? firstIn(error) : { error }
-  const info = failure === undefined ? veto : asked(classifier, failure.error)
+  let failure = error
+  if (isCause(error)) {
+    const first = firstIn(error)
+    if (first === undefined) return veto
+    failure = first.error
+  }
+  const info = asked(classifier, failure)
   return info === none || Option.isOption(info) ? info : none
 }
 

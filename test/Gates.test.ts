@@ -123,8 +123,8 @@ describe("what a call costs, counted", () => {
     for (const name of gates.clockReads) assert.isAtMost(gated(name).bytes - gated(gates.oneGate).bytes, 90)
   })
 
-  it("allocates at most 570 bytes for a failure that is not retryable", () => {
-    assert.isAtMost(found.invalid[effects.ours]!.bytes, 570)
+  it("allocates at most 300 bytes for a failure that is not retryable", () => {
+    assert.isAtMost(found.invalid[effects.ours]!.bytes, 300)
   })
 })
 
