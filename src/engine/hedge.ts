@@ -13,7 +13,7 @@ import type { Reservation, RetryQuotaStore } from "../RetryQuotaStore.ts"
 import type { Latencies } from "../state/latencies.ts"
 import { Permit } from "./permit.ts"
 import { admissionUntil, failAgain, send, settling } from "./send.ts"
-import { type AnyEffect, asking, notified, told } from "./wait.ts"
+import { type AnyEffect, asking, notified, notify } from "./wait.ts"
 import { type AnyFiber, gatesWith, InsideCall, Mark, World, worldOf } from "./world.ts"
 
 /** What the calls of a resource share. */
@@ -159,7 +159,7 @@ class Race {
     this.end()
     if (this.first !== undefined) this.dispose(this.first)
     const fibers = [...this.live].flatMap(({ fiber }) => fiber ?? [])
-    return Effect.andThen(Fiber.interruptAll(fibers), this.told(undefined, undefined))
+    return Effect.andThen(Fiber.interruptAll(fibers), this.notify(undefined, undefined))
   })
 
   /** Takes over the gate passes of the send around the first send; if there is none, the first send asks the gates itself. */
@@ -371,7 +371,7 @@ class Race {
     const { first } = this
     if (first !== undefined && first !== exit) this.dispose(first)
     for (const { fiber } of this.live) if (fiber !== undefined) this.drop(fiber)
-    this.resume(Effect.andThen(this.told(exit, by), exit as AnyEffect))
+    this.resume(Effect.andThen(this.notify(exit, by), exit as AnyEffect))
   }
 
   /** Nothing is sent from now on. */
@@ -388,7 +388,7 @@ class Race {
   }
 
   /** Notifies the observer of how the hedges ended, and of outcomes that no call around it reports. */
-  private told(exit: Exit.Exit<unknown, unknown> | undefined, by: Sending | undefined): AnyEffect {
+  private notify(exit: Exit.Exit<unknown, unknown> | undefined, by: Sending | undefined): AnyEffect {
     const missed = this.first === undefined || this.first === exit ? [] : [this.first]
     const unseen = this.outer === undefined && exit !== undefined ? [...missed, exit] : missed
     if (unseen.length + this.hedges.length === 0) return Effect.void
@@ -412,7 +412,7 @@ class Race {
 
   private tell(hedge: Sending, event: Hedge["event"]): AnyEffect {
     const { context, observer } = this.world
-    return told(
+    return notify(
       this.world,
       () => observer.onHedge?.({ event, hedge: hedge.index, reason: hedge.refused }, hedge.error, context)
     ) ?? Effect.void

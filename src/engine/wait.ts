@@ -29,8 +29,8 @@ const raise = (): never => {
 }
 
 /** Notifies an observer on which nothing depends. */
-export const told = (world: World, notify: () => void | Effect.Effect<void>): Effect.Effect<void> | undefined => {
-  const wait = waited(safely(world, notify))
+export const notify = (world: World, callback: () => void | Effect.Effect<void>): Effect.Effect<void> | undefined => {
+  const wait = waited(safely(world, callback))
   return wait && Effect.catchDefect(wait, () => Effect.sync(() => safely(world, raise)))
 }
 
@@ -45,7 +45,7 @@ export const waiting = <A, E>(
 export const notified = (world: World, succeeded: boolean, error: unknown): Effect.Effect<void> | undefined => {
   const { context, observer: { onAttempt } } = world
   if (onAttempt === undefined) return undefined
-  return succeeded ? told(world, () => onAttempt(true, error, context)) : waited(onAttempt(false, error, context))
+  return succeeded ? notify(world, () => onAttempt(true, error, context)) : waited(onAttempt(false, error, context))
 }
 
 /** First the one, if there is one, then the other. */

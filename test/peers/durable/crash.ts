@@ -3,28 +3,17 @@
  * retries, denies that retry.
  */
 import * as NodeRedis from "@effect/platform-node/NodeRedis"
-import { Backoff, RetryInfo, RetryPolicy, RetryQuota } from "effect-retry"
+import { Backoff, RetryPolicy, RetryQuota } from "effect-retry"
 import * as RetryQuotaRedis from "effect-retry/RetryQuotaRedis"
 import * as RetryWorkflow from "effect-retry/RetryWorkflow"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as Activity from "effect/workflow/Activity"
-import * as Workflow from "effect/workflow/Workflow"
 import { engine } from "../../../examples/durableEngine.ts"
+import { Down, Order } from "./order.ts"
 
 const [, , folder = "", url = ""] = process.argv
-
-class Down extends Schema.TaggedError<Down>()("Down", {}) {
-  readonly [RetryInfo.TypeId] = RetryInfo.transient
-}
-
-const Order = Workflow.make("Order", {
-  payload: Schema.Struct({ id: Schema.String }),
-  idempotencyKey: ({ id }: { readonly id: string }) => id,
-  success: Schema.String,
-  error: Down
-})
 
 const charge = Activity.make({
   name: "charge",

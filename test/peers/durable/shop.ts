@@ -3,16 +3,16 @@
  * `shop.ts database journal cluster order...`. SIGTERM ends it in order. The cluster is a port, or `-` for none.
  */
 import { NodeRuntime } from "@effect/platform-node"
-import { Backoff, RetryInfo, RetryPolicy } from "effect-retry"
+import { Backoff, RetryPolicy } from "effect-retry"
 import * as RetryWorkflow from "effect-retry/RetryWorkflow"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as Activity from "effect/workflow/Activity"
-import * as Workflow from "effect/workflow/Workflow"
 import * as fs from "node:fs"
 import { engine, engineInCluster, engineOnServer } from "../../../examples/durableEngine.ts"
+import { Down, Order } from "./order.ts"
 
 const [, , database = "", journal = "", cluster = "-", ...orders] = process.argv
 
@@ -23,23 +23,12 @@ const engineOf = () => {
   return cluster === "-" ? engineOnServer(options) : engineInCluster(options, "127.0.0.1", Number(cluster))
 }
 
-class Down extends Schema.TaggedError<Down>()("Down", {}) {
-  readonly [RetryInfo.TypeId] = RetryInfo.transient
-}
-
 /** A line that outlives the process. */
 const step = (what: string, order: string, attempt: number) =>
   Effect.flatMap(
     Clock.currentTimeMillis,
     (now) => Effect.sync(() => fs.appendFileSync(journal, `${process.pid} ${what} ${order} ${attempt} ${now}\n`))
   )
-
-const Order = Workflow.make("Order", {
-  payload: Schema.Struct({ id: Schema.String }),
-  idempotencyKey: ({ id }: { readonly id: string }) => id,
-  success: Schema.String,
-  error: Down
-})
 
 const charge = (id: string) =>
   Activity.make({

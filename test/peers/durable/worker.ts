@@ -2,16 +2,16 @@
  * A process that pays an order and is killed at a step: `worker.ts database journal step`. The database is a folder, or
  * `port/name` of a server.
  */
-import { Backoff, RetryInfo, RetryPolicy } from "effect-retry"
+import { Backoff, RetryPolicy } from "effect-retry"
 import * as RetryWorkflow from "effect-retry/RetryWorkflow"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as Activity from "effect/workflow/Activity"
-import * as Workflow from "effect/workflow/Workflow"
 import * as fs from "node:fs"
 import { engine, engineOnServer } from "../../../examples/durableEngine.ts"
+import { Down, Order } from "./order.ts"
 
 const [, , database, journal, doom] = process.argv
 
@@ -22,10 +22,6 @@ const engineOf = (database: string) => {
     : engineOnServer({ host: "127.0.0.1", port: Number(port), username: "postgres", database: name })
 }
 
-class Down extends Schema.TaggedError<Down>()("Down", {}) {
-  readonly [RetryInfo.TypeId] = RetryInfo.transient
-}
-
 /** Writes a line that outlives the process, which may end with it. */
 const step = (name: string) =>
   Effect.flatMap(Clock.currentTimeMillis, (now) =>
@@ -33,13 +29,6 @@ const step = (name: string) =>
       fs.appendFileSync(journal!, `${name} ${now}\n`)
       if (name === doom) process.kill(process.pid, "SIGKILL")
     }))
-
-const Order = Workflow.make("Order", {
-  payload: Schema.Struct({ id: Schema.String }),
-  idempotencyKey: ({ id }: { readonly id: string }) => id,
-  success: Schema.String,
-  error: Down
-})
 
 const charge = Activity.make({
   name: "charge",

@@ -1,33 +1,9 @@
 /** The simulator and a server whose capacity is a setting. */
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import * as Effect from "effect/Effect"
-import { type Comparison, type Measurement, predict, run, table } from "./compare.ts"
+import { assert } from "@effect/vitest"
+import { judged } from "./judged.ts"
 import { limited } from "./systems.ts"
 
-const rows = limited.flatMap((system) => system.policies.map((policy) => ({ system, policy })))
-
-describe("what the simulator predicts of nginx that throttles is what is measured", () => {
-  let measurements: ReadonlyArray<Measurement>
-  const comparisons: Array<Comparison> = []
-
-  // All at the same time, for they wait most of it; the simulations, which do not, come after them.
-  beforeAll(async () => {
-    const runs = Effect.forEach(rows, ({ policy, system }) => run(system, policy), { concurrency: "unbounded" })
-    measurements = await Effect.runPromise(runs)
-  })
-
-  afterAll(() => console.log(table(comparisons)))
-
-  rows.forEach(({ policy, system }, index) => {
-    it.effect(`${system.name}: ${policy}`, () =>
-      Effect.gen(function*() {
-        const comparison = yield* predict(measurements[index]!)
-        comparisons.push(comparison)
-        const { backtest: { sendsPerCall, succeeded }, heldUpMillis } = comparison
-        // A client that stands still sends what it missed in one burst, which the simulator knows nothing of.
-        if (heldUpMillis > 50) return
-        assert.closeTo(succeeded.error!, 0, 0.03)
-        assert.closeTo(sendsPerCall.error!, 0, 0.05)
-      }))
-  })
+judged("what the simulator predicts of nginx that throttles is what is measured", limited, ({ backtest }) => {
+  assert.closeTo(backtest.succeeded.error!, 0, 0.03)
+  assert.closeTo(backtest.sendsPerCall.error!, 0, 0.05)
 })
