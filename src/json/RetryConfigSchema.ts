@@ -62,13 +62,6 @@ const QuotaRedis = Schema.Struct({
   leaseTime: maybe(Time, "How long a retry can hold tokens before Redis takes them back. Default 2 minutes."),
   idleTimeToLive: maybe(Time, "How long Redis keeps an unused quota. Default 1 hour."),
   flushInterval: maybe(Time, "How long returned tokens are buffered. Default 100 milliseconds."),
-  leaseAhead: maybe(
-    Schema.Finite.check(
-      Schema.isInt(),
-      Schema.isBetween({ minimum: 0, maximum: 400 }, expecting("a whole number from 0 to 400"))
-    ),
-    "For how many retries tokens are taken ahead. Default 0."
-  ),
   fallback: maybe(
     Schema.Struct({
       capacity: maybe(Above, "The maximum number of tokens. Default that of the quota."),

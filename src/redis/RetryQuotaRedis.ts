@@ -121,12 +121,6 @@ export interface Options extends RetryQuota.Options {
    * for at least 2 to 3 seconds. Default 100 milliseconds.
    */
   readonly flushInterval?: Duration.Input | undefined
-  /**
-   * For how many retries a process takes tokens ahead as soon as one of its calls fails, so that its next retries wait
-   * for no round trip: a whole number from 0 to 400. Tokens that no retry uses within a second go back. Until then
-   * other processes cannot use them: that many times the cost of a retry, for each process that retries. Default 0.
-   */
-  readonly leaseAhead?: number | undefined
   /** The quota in memory that decides while Redis does not respond. */
   readonly fallback?: FallbackOptions | undefined
   /** How long the fallback decides before Redis is tried again: a finite duration above 0. Default 1 second. */
@@ -189,7 +183,6 @@ export const validated = (options: Options): Valid => {
   const check = checksOf(constructorName, options)
   const key = validKey(check, options, "retry-quota:")
   const lease = validLease(check, options)
-  const leaseAhead = check.between("leaseAhead", check.count("leaseAhead", options.leaseAhead ?? 0, 0), 0, 400)
   const flushMillis = check.duration("flushInterval", options.flushInterval ?? 100)
   const times = validTimes(check, options)
   check.names.add("fallback")
@@ -202,7 +195,6 @@ export const validated = (options: Options): Valid => {
     terms: {
       local: validFallback(store, options.fallback),
       maxWaiters,
-      leaseAhead,
       settings: { key, capacity, initial, refillPerSecond, ...lease, inOrder },
       flushMillis
     },

@@ -458,7 +458,6 @@ const rows: ReadonlyArray<Row> = [
     leaseTime: 1000,
     idleTimeToLive: "1 minute",
     flushInterval: 1,
-    leaseAhead: 1,
     fallback: { capacity: 5, initial: 1, refillPerSecond: 1 }
   }),
   row<NonNullable<RetryQuotaRedis.Options["fallback"]>>(

@@ -91,7 +91,6 @@ describe("a document with sections for Redis", () => {
             leaseTime: "1 minute",
             idleTimeToLive: "1 hour",
             flushInterval: 50,
-            leaseAhead: 10,
             fallback: { capacity: 20, initial: 5, refillPerSecond: 1 }
           }
         },
@@ -123,7 +122,6 @@ describe("a document with sections for Redis", () => {
     ["quota.redis.sharedBy", { quota: { redis: { sharedBy: "all" } } }],
     ["quota.redis.name", { quota: { redis: { name: "" } } }],
     ["quota.redis.timeout", { quota: { redis: { timeout: 0 } } }],
-    ["quota.redis.leaseAhead", { quota: { redis: { leaseAhead: 401 } } }],
     ["quota.redis.fallback", { quota: { redis: { fallback: 5 } } }],
     ["quota.redis.fallback.size", { quota: { redis: { fallback: { size: 5 } } } }],
     ["quota.redis.fallback.capacity", { quota: { redis: { fallback: { capacity: 0 } } } }],

@@ -22,7 +22,7 @@ const everywhere = ["name", "prefix", "timeout", "fallbackTime"]
 
 /** The keys below `redis`, by section. */
 const keys: { readonly [Key in keyof Fleet]: ReadonlyArray<string> } = {
-  quota: [...everywhere, "leaseTime", "idleTimeToLive", "flushInterval", "leaseAhead", "fallback"],
+  quota: [...everywhere, "leaseTime", "idleTimeToLive", "flushInterval", "fallback"],
   limiter: [...everywhere, "lookInterval", "idleTimeToLive"],
   coolDown: [...everywhere, "lookInterval"]
 }

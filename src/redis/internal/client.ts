@@ -2,7 +2,6 @@ import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { LiveStore } from "../../state/liveStore.ts"
 import type { StoreOptions } from "../../state/memoryStore.ts"
-import { Ahead } from "./ahead.ts"
 import type { Exchange, Exchanges, Look, Topic } from "./exchanges.ts"
 import { Outbox } from "./outbox.ts"
 import { leaseOf, type Reply, replyOf, script, type Settings, type Wanted } from "./script.ts"
@@ -28,8 +27,6 @@ export interface QuotaTerms {
   readonly settings: Settings
   readonly flushMillis: number
   readonly maxWaiters: number
-  /** For how many retries leases are kept ready while calls are retried. */
-  readonly leaseAhead: number
   /** The quota in memory for the time that Redis does not respond, given the tokens it last reported. */
   readonly local: (tokens: number) => StoreOptions
 }
@@ -66,8 +63,6 @@ export class Client implements Topic<Reply> {
   private readonly looks = new Set<() => void>()
   /** The first request that waits for tokens, and the moment before which there are none for it. */
   private first: { readonly ask: Ask; readonly atMillis: number } | undefined = undefined
-  private readonly ahead: Ahead
-  private isClosing = false
   /** When the outbox is sent; `undefined` while that is not planned. */
   private flush: Look | undefined = undefined
   /** Whether the quota was full when Redis last responded. */
@@ -86,7 +81,6 @@ export class Client implements Topic<Reply> {
       const soonEnough = isLease ? this.nowMillis + this.terms.flushMillis : Infinity
       if (this.flush === undefined || this.flush.atMillis > soonEnough) exchanges.signal()
     })
-    this.ahead = new Ahead((lease) => this.outbox.giveBack(lease))
   }
 
   /** Follows other terms of the same quota, which keeps its share of tokens. Requests that wait ask again. */
@@ -125,20 +119,6 @@ export class Client implements Topic<Reply> {
     })
   }
 
-  /** A lease that was taken ahead, without asking Redis. */
-  takeAhead(cost: number): string | undefined {
-    const { leaseAhead, settings } = this.terms
-    if (leaseAhead === 0) return undefined
-    this.ahead.retried(cost, this.nowMillis, settings.leaseMillis / 2)
-    const lease = this.asks.size === 0 ? this.ahead.take(cost) : undefined
-    if (lease !== undefined && this.needsAhead) this.exchanges.signal()
-    return lease
-  }
-
-  private get needsAhead(): boolean {
-    return this.ahead.isLow(this.terms.leaseAhead, this.tokens, this.nowMillis)
-  }
-
   /** The caller has stopped waiting. Tokens granted anyway go back when the response is read. */
   private leave(ask: Ask): void {
     ask.isAbandoned = true
@@ -161,7 +141,6 @@ export class Client implements Topic<Reply> {
   decideAlone(): void {
     const { former } = this
     const goesOn = former !== undefined && this.nowMillis < former.untilMillis
-    this.ahead.clear()
     this.local ??= goesOn ? former.local : new LiveStore(this.terms.local(this.tokens), this.nowMillis)
     this.first = undefined
     this.answer([...this.asks].map((ask) => [ask, "local"]), [...this.looks])
@@ -184,19 +163,14 @@ export class Client implements Topic<Reply> {
 
   /** Has the rest sent, and waits for that. */
   readonly finish: Effect.Effect<void> = Effect.suspend(() => {
-    this.isClosing = true
-    return this.exchanges.finish(() => {
-      this.ahead.clear()
-      return this.outbox.isEmpty
-    })
+    return this.exchanges.finish(() => this.outbox.isEmpty)
   })
 
   pauseMillis(now: number): number {
     if (this.local !== undefined) return 0
-    const idleInMillis = this.ahead.idleInMillis(now)
     this.flush = this.outbox.isEmpty ? undefined : this.sooner(this.nextFlush(now))
-    if (this.looks.size > 0 || (this.asks.size === 0 && this.needsAhead)) return 0
-    return Math.min(this.askAtMillis(now) - now, (this.flush?.atMillis ?? Infinity) - now, idleInMillis)
+    if (this.looks.size > 0) return 0
+    return Math.min(this.askAtMillis(now) - now, (this.flush?.atMillis ?? Infinity) - now)
   }
 
   private askAtMillis(now: number): number {
@@ -247,21 +221,7 @@ export class Client implements Topic<Reply> {
       if (asks.length === mostAsks) break
       asks.push(ask)
     }
-    return this.first === undefined ? [...asks, ...this.asksAhead(mostAsks - asks.length)] : asks
-  }
-
-  /** Asks for leases of the next retries along with the present ones, without waiting. */
-  private asksAhead(most: number): ReadonlyArray<Ask> {
-    if (this.isClosing) return []
-    const now = this.nowMillis
-    return this.ahead.missing(this.terms.leaseAhead, now).slice(0, most).map((cost) => ({
-      isAbandoned: false,
-      id: ++this.ids,
-      cost,
-      untilMillis: -Infinity,
-      granted: (lease) => this.ahead.add(cost, lease, now),
-      resume: () => undefined
-    }))
+    return asks
   }
 
   private settle({ asks, looks }: Questions, reply: Reply): void {

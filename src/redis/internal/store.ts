@@ -62,11 +62,6 @@ export class RedisStore implements RetryQuotaStore {
     if (cost > fallbackCapacity && cost <= this.capacity) this.tooSmall(cost, fallbackCapacity, clock)
     const { isLineFull, local } = this.client
     if (local !== undefined) return this.reserveLocally(local, cost, clock)
-    const lease = this.client.takeAhead(cost)
-    if (lease !== undefined) {
-      this.decided("redis")
-      return this.taken(cost, lease)
-    }
     if (!isLineFull) return (patience, hold) => this.ask(cost, clock, Duration.toMillis(patience), hold)
     this.decided("redis")
     return undefined
