@@ -74,42 +74,44 @@ interface Settings {
   readonly maxMillis: number
 }
 
-const settingsOf = (
-  constructorName: string,
-  options: Options,
-  defaultAttempts = 3
-): Settings => {
-  const check = checksOf(constructorName, options)
+/** What an SDK does, its settings given. */
+interface Row {
+  readonly delays: RetryPolicy.RetryPolicy
+  readonly classifier: RetryClassifier.RetryClassifier
+  /** Default: a retry takes 5, or 10 after what the SDK considers a timeout. */
+  readonly costs?: RetryPolicy.QuotaOptions
+  /** Default: a full quota of 500. */
+  readonly quota?: Layer.Layer<RetryQuota.RetryQuota>
+}
+
+const modeOf = (
+  policy: SdkMode["policy"],
+  classifier: RetryClassifier.RetryClassifier,
+  quota: Layer.Layer<RetryQuota.RetryQuota>
+): SdkMode => ({
+  policy,
+  adaptive: RetryPolicy.requires(policy, AdaptiveRateLimiter),
+  classifier,
+  layer: Layer.merge(quota, RetryClassifier.layer(classifier))
+})
+
+const settingsOf = (name: string, options: Options, defaultAttempts = 3): Settings => {
+  const check = checksOf(`SdkModes.${name}`, options)
   return known(check, options, {
     maxAttempts: check.count("maxAttempts", options.maxAttempts, 1, defaultAttempts),
     maxMillis: check.positiveDuration("maxBackoff", options.maxBackoff, 20_000)
   })
 }
 
-/** The parts of a mode. */
-interface Making {
-  readonly delays: RetryPolicy.RetryPolicy
-  readonly costs: RetryPolicy.QuotaOptions
-  readonly classifier: RetryClassifier.RetryClassifier
-  /** Default: a full quota of 500. */
-  readonly quota?: Layer.Layer<RetryQuota.RetryQuota>
-}
-
-const sdkMode = (
-  { maxAttempts }: Settings,
-  { classifier, costs, delays, quota = RetryQuota.layer() }: Making
-): SdkMode => {
+const mode = (name: string, row: (settings: Settings) => Row, defaultAttempts?: number) => (options: Options = {}) => {
+  const settings = settingsOf(name, options, defaultAttempts)
+  const { classifier, costs = { cost: 5, timeoutCost: 10 }, delays, quota = RetryQuota.layer() } = row(settings)
   const policy = delays.pipe(
-    RetryPolicy.maxAttempts(maxAttempts),
+    RetryPolicy.maxAttempts(settings.maxAttempts),
     RetryPolicy.whileRetryable,
     RetryPolicy.quotaGated(costs)
   )
-  return {
-    policy,
-    adaptive: RetryPolicy.requires(policy, AdaptiveRateLimiter),
-    classifier,
-    layer: Layer.merge(quota, RetryClassifier.layer(classifier))
-  }
+  return modeOf(policy, classifier, quota)
 }
 
 /** `b * min(base * 2^(n - 1), cap)`. */
@@ -121,9 +123,6 @@ const jitteredThenCapped = (base: Duration.Input, { maxMillis }: Settings): Retr
   Backoff.exponential({ base }).pipe(RetryPolicy.jittered("full"), RetryPolicy.capped(maxMillis))
 
 const second = 1000
-
-/** In most SDKs a retry takes 5, or 10 after what they consider a timeout. */
-const timeoutsCostDouble: RetryPolicy.QuotaOptions = { cost: 5, timeoutCost: 10 }
 
 /** A hint replaces the delay, however short; one beyond the cap is cut to it. */
 const hintInstead = ({ maxMillis }: Settings) =>
@@ -149,18 +148,14 @@ const hintInstead = ({ maxMillis }: Settings) =>
  * @category constructors
  * @since 0.1.0
  */
-export const javaScript = (options: Options = {}): SdkMode => {
-  const settings = settingsOf("SdkModes.javaScript", options)
-  const delays = cappedThenJittered("100 millis", settings).pipe(
+export const javaScript = /* @__PURE__ */ mode("javaScript", (settings) => ({
+  delays: cappedThenJittered("100 millis", settings).pipe(
     RetryPolicy.whenThrottled(cappedThenJittered("500 millis", settings)),
     RetryPolicy.honorRetryAfter({ overshoot: "5 seconds" })
-  )
-  return sdkMode(settings, {
-    delays,
-    costs: { cost: 10, throttlingCost: 5 },
-    classifier: RetryClassifier.defaultClassifier
-  })
-}
+  ),
+  costs: { cost: 10, throttlingCost: 5 },
+  classifier: RetryClassifier.defaultClassifier
+}))
 
 /** The throttling codes that the SDKs share, except these. */
 const throttlingBut = (...others: ReadonlyArray<string>): ReadonlySet<string> =>
@@ -173,8 +168,18 @@ const javaErrors = (): RetryClassifier.RetryClassifier =>
     transient: new Set([...codes.awsTransientCodes, ...codes.awsClockSkewCodes, "PriorRequestNotComplete"])
   })
 
-/** In Java a success without a retry adds nothing. */
-const javaQuota = (): Layer.Layer<RetryQuota.RetryQuota> => RetryQuota.layer({ successIncrement: 0 })
+/** Its modes differ in the delay after a throttle and in its cost. In Java a success without a retry adds nothing. */
+const javaRow =
+  (throttled: (maxBackoff: number) => RetryPolicy.RetryPolicy, throttlingCost?: number) =>
+  ({ maxMillis: maxBackoff }: Settings): Row => ({
+    delays: JavaV1.fullJitterBackoff({ baseDelay: 100, maxBackoff }).pipe(
+      RetryPolicy.whenThrottled(throttled(maxBackoff)),
+      RetryPolicy.honorRetryAfter({ atMost: maxBackoff })
+    ),
+    costs: { cost: 5, throttlingCost },
+    classifier: javaErrors(),
+    quota: RetryQuota.layer({ successIncrement: 0 })
+  })
 
 /**
  * The SDK for Java 2.x in standard mode.
@@ -196,15 +201,10 @@ const javaQuota = (): Layer.Layer<RetryQuota.RetryQuota> => RetryQuota.layer({ s
  * @category constructors
  * @since 0.1.0
  */
-export const java = (options: Options = {}): SdkMode => {
-  const settings = settingsOf("SdkModes.java", options)
-  const { maxMillis: maxBackoff } = settings
-  const delays = JavaV1.fullJitterBackoff({ baseDelay: 100, maxBackoff }).pipe(
-    RetryPolicy.whenThrottled(JavaV1.fullJitterBackoff({ baseDelay: second, maxBackoff })),
-    RetryPolicy.honorRetryAfter({ atMost: maxBackoff })
-  )
-  return sdkMode(settings, { delays, costs: { cost: 5 }, classifier: javaErrors(), quota: javaQuota() })
-}
+export const java = /* @__PURE__ */ mode(
+  "java",
+  javaRow((maxBackoff) => JavaV1.fullJitterBackoff({ baseDelay: second, maxBackoff }))
+)
 
 /**
  * The SDK for Java 2.x in legacy mode, its default until it is switched to retry behavior 2.1: 4 attempts; after a
@@ -215,20 +215,11 @@ export const java = (options: Options = {}): SdkMode => {
  * @category constructors
  * @since 0.1.0
  */
-export const javaLegacy = (options: Options = {}): SdkMode => {
-  const settings = settingsOf("SdkModes.javaLegacy", options, 4)
-  const { maxMillis: maxBackoff } = settings
-  const delays = JavaV1.fullJitterBackoff({ baseDelay: 100, maxBackoff }).pipe(
-    RetryPolicy.whenThrottled(JavaV1.equalJitterBackoff({ baseDelay: 500, maxBackoff })),
-    RetryPolicy.honorRetryAfter({ atMost: maxBackoff })
-  )
-  return sdkMode(settings, {
-    delays,
-    costs: { cost: 5, throttlingCost: 0 },
-    classifier: javaErrors(),
-    quota: javaQuota()
-  })
-}
+export const javaLegacy = /* @__PURE__ */ mode(
+  "javaLegacy",
+  javaRow((maxBackoff) => JavaV1.equalJitterBackoff({ baseDelay: 500, maxBackoff }), 0),
+  4
+)
 
 /**
  * The SDK for Go v2.
@@ -249,9 +240,7 @@ export const javaLegacy = (options: Options = {}): SdkMode => {
  * @category constructors
  * @since 0.1.0
  */
-export const go = (options: Options = {}): SdkMode => {
-  const settings = settingsOf("SdkModes.go", options)
-  const { maxMillis } = settings
+export const go = /* @__PURE__ */ mode("go", ({ maxMillis }) => {
   const lastJittered = Math.floor(Math.log2(maxMillis / second))
   const goDelay = ({ attempt, random }: RetryPolicy.Failure): number =>
     attempt > lastJittered ? maxMillis : random.nextDoubleUnsafe() * second * 2 ** attempt
@@ -259,9 +248,8 @@ export const go = (options: Options = {}): SdkMode => {
     RetryQuota.RetryQuota,
     watchedQuota(Effect.map(RetryQuota.make(), rewardingEverySuccess(1)))
   )
-  const delays = RetryPolicy.fromDelay(goDelay)
-  return sdkMode(settings, { delays, costs: timeoutsCostDouble, classifier: classifierOf({}), quota })
-}
+  return { delays: RetryPolicy.fromDelay(goDelay), classifier: classifierOf({}), quota }
+})
 
 /**
  * The SDK for Rust.
@@ -281,15 +269,13 @@ export const go = (options: Options = {}): SdkMode => {
  * @category constructors
  * @since 0.1.0
  */
-export const rust = (options: Options = {}): SdkMode => {
-  const settings = settingsOf("SdkModes.rust", options)
-  const delays = cappedThenJittered(second, settings).pipe(hintInstead(settings))
-  const classifier = classifierOf({
+export const rust = /* @__PURE__ */ mode("rust", (settings) => ({
+  delays: cappedThenJittered(second, settings).pipe(hintInstead(settings)),
+  classifier: classifierOf({
     modelFirst: true,
     timeout: { codes: codes.awsTransientCodes, statuses: codes.awsTransientStatuses, network: "all" }
   })
-  return sdkMode(settings, { delays, costs: timeoutsCostDouble, classifier })
-}
+}))
 
 /**
  * The SDK for Kotlin with its defaults: `Kotlin.standardRetryStrategy` of `aws/legacy/Kotlin`, where everything is
@@ -310,15 +296,13 @@ export const rust = (options: Options = {}): SdkMode => {
  * @since 0.1.0
  */
 export const kotlin = (options: Options = {}): SdkMode => {
-  const { maxAttempts, maxMillis } = settingsOf("SdkModes.kotlin", options)
+  const { maxAttempts, maxMillis } = settingsOf("kotlin", options)
   const { layer, policy } = Kotlin.standardRetryStrategy({ maxAttempts, delayProvider: { maxBackoff: maxMillis } })
-  return {
-    policy,
-    adaptive: RetryPolicy.requires(policy, AdaptiveRateLimiter),
-    classifier: Kotlin.awsRetryPolicy,
-    layer: Layer.merge(layer, RetryClassifier.layer(Kotlin.awsRetryPolicy))
-  }
+  return modeOf(policy, Kotlin.awsRetryPolicy, layer)
 }
+
+const networking = (): ReadonlySet<string> =>
+  new Set([...codes.awsTransientCodes, "IDPCommunicationError", "InternalError"])
 
 /**
  * The SDK for Swift.
@@ -337,19 +321,14 @@ export const kotlin = (options: Options = {}): SdkMode => {
  * @category constructors
  * @since 0.1.0
  */
-export const swift = (options: Options = {}): SdkMode => {
-  const settings = settingsOf("SdkModes.swift", options)
-  const classifier = classifierOf({
-    transient: new Set([...codes.awsTransientCodes, "IDPCommunicationError", "InternalError"]),
+export const swift = /* @__PURE__ */ mode("swift", (settings) => ({
+  delays: jitteredThenCapped(second, settings).pipe(hintInstead(settings)),
+  classifier: classifierOf({
+    transient: networking(),
     statuses: new Set([...codes.awsTransientStatuses, 408]),
     timeout: { statuses: new Set([408, 504]) }
   })
-  const delays = jitteredThenCapped(second, settings).pipe(hintInstead(settings))
-  return sdkMode(settings, { delays, costs: timeoutsCostDouble, classifier })
-}
-
-const rubyNetworking = (): ReadonlySet<string> =>
-  new Set([...codes.awsTransientCodes, "IDPCommunicationError", "InternalError"])
+}))
 
 /**
  * The SDK for Ruby.
@@ -371,18 +350,16 @@ const rubyNetworking = (): ReadonlySet<string> =>
  * @category constructors
  * @since 0.1.0
  */
-export const ruby = (options: Options = {}): SdkMode => {
-  const settings = settingsOf("SdkModes.ruby", options)
-  const networking = rubyNetworking()
-  const classifier = classifierOf({
+export const ruby = /* @__PURE__ */ mode("ruby", (settings) => ({
+  delays: jitteredThenCapped(second, settings),
+  classifier: classifierOf({
     throttlingWord: /throttl/i,
     status429: true,
-    transient: new Set([...networking, "BadDigest", "CRC32CheckFailed"]),
+    transient: new Set([...networking(), "BadDigest", "CRC32CheckFailed"]),
     statuses: { has: (status) => status >= 500 && status <= 599 },
-    timeout: { codes: networking, network: "all" }
+    timeout: { codes: networking(), network: "all" }
   })
-  return sdkMode(settings, { delays: jitteredThenCapped(second, settings), costs: timeoutsCostDouble, classifier })
-}
+}))
 
 /**
  * The SDK for PHP.
@@ -402,11 +379,10 @@ export const ruby = (options: Options = {}): SdkMode => {
  * @category constructors
  * @since 0.1.0
  */
-export const php = (options: Options = {}): SdkMode => {
-  const settings = settingsOf("SdkModes.php", options)
-  const classifier = classifierOf({ timeout: { network: "all" } })
-  return sdkMode(settings, { delays: jitteredThenCapped(2 * second, settings), costs: timeoutsCostDouble, classifier })
-}
+export const php = /* @__PURE__ */ mode("php", (settings) => ({
+  delays: jitteredThenCapped(2 * second, settings),
+  classifier: classifierOf({ timeout: { network: "all" } })
+}))
 
 /**
  * The SDK for .NET.
@@ -426,14 +402,13 @@ export const php = (options: Options = {}): SdkMode => {
  * @category constructors
  * @since 0.1.0
  */
-export const dotNet = (options: Options = {}): SdkMode => {
-  const settings = settingsOf("SdkModes.dotNet", options)
-  const classifier = classifierOf({
+export const dotNet = /* @__PURE__ */ mode("dotNet", (settings) => ({
+  delays: jitteredThenCapped(second, settings),
+  classifier: classifierOf({
     throttling: throttlingBut("EC2ThrottledException"),
     timeout: { codes: codes.awsTransientCodes, network: "none" }
   })
-  return sdkMode(settings, { delays: jitteredThenCapped(second, settings), costs: timeoutsCostDouble, classifier })
-}
+}))
 
 /** The maximum shift in C++. */
 const cppMaxShift = 15
@@ -457,20 +432,16 @@ const cppMaxShift = 15
  * @category constructors
  * @since 0.1.0
  */
-export const cpp = (options: Options = {}): SdkMode => {
-  const settings = settingsOf("SdkModes.cpp", options)
+export const cpp = /* @__PURE__ */ mode("cpp", ({ maxMillis }) => {
   const cppDelay = ({ attempt, random }: RetryPolicy.Failure): number =>
-    Math.min(
-      Math.floor(random.nextDoubleUnsafe() * second) * 2 ** Math.min(attempt - 1, cppMaxShift),
-      settings.maxMillis
-    )
+    Math.min(Math.floor(random.nextDoubleUnsafe() * second) * 2 ** Math.min(attempt - 1, cppMaxShift), maxMillis)
   const classifier = classifierOf({
     status429: true,
     statuses: new Set([...codes.awsTransientStatuses, 408, 419, 440, 509, 598, 599]),
     timeout: { codes: codes.awsTransientCodes }
   })
-  return sdkMode(settings, { delays: RetryPolicy.fromDelay(cppDelay), costs: timeoutsCostDouble, classifier })
-}
+  return { delays: RetryPolicy.fromDelay(cppDelay), classifier }
+})
 
 /**
  * The SDK for Python, botocore and boto3, in standard mode. Its default until it is switched to retry behavior 2.1 is
@@ -492,11 +463,7 @@ export const cpp = (options: Options = {}): SdkMode => {
  * @category constructors
  * @since 0.1.0
  */
-export const python = (options: Options = {}): SdkMode => {
-  const settings = settingsOf("SdkModes.python", options)
-  return sdkMode(settings, {
-    delays: cappedThenJittered(second, settings),
-    costs: timeoutsCostDouble,
-    classifier: classifierOf({})
-  })
-}
+export const python = /* @__PURE__ */ mode("python", (settings) => ({
+  delays: cappedThenJittered(second, settings),
+  classifier: classifierOf({})
+}))
