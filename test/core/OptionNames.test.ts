@@ -531,7 +531,6 @@ const rows: ReadonlyArray<Row> = [
     { ...promise, signal: new AbortController().signal }
   ),
   row<Kit.RetryQuotaStoreSuite.Options>("RetryQuotaStoreSuite.laws", (o) => Kit.RetryQuotaStoreSuite.laws(nothing, o), {
-    counts: "tokens",
     elapse: () => Effect.void,
     slack: 0,
     whenExhausted: "stop"
@@ -638,12 +637,6 @@ const others: ReadonlyArray<Row> = [
     found("TokenLimiter.make"),
     "RetryLanguageModel.withRetry",
     (options) => RetryLanguageModel.withRetry(awsStandard, options)
-  ),
-  alike(
-    found("RetryQuotaStoreSuite.laws"),
-    "RetryQuotaStoreSuite.bucketLaws",
-    (options) => Kit.RetryQuotaStoreSuite.bucketLaws(nothing, options),
-    { own: true, only: ["elapse", "slack"] }
   )
 ]
 

@@ -1,11 +1,12 @@
 import { describe, it } from "@effect/vitest"
 import { RetryQuota, type RetryQuotaStore } from "effect-retry"
 import * as RetryQuotaRedis from "effect-retry/RetryQuotaRedis"
-import { RetryQuotaStoreSuite, TestQuota } from "effect-retry/testing"
+import { TestQuota } from "effect-retry/testing"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redis from "effect/persistence/Redis"
 import type * as Scope from "effect/Scope"
+import { bucketLaws } from "../utils/bucketLaws.ts"
 import { FakeRedis } from "../utils/fakeRedis.ts"
 import { thinned } from "../utils/sweep.ts"
 
@@ -25,5 +26,5 @@ const stores: Readonly<Record<string, Make>> = {
 }
 
 describe.each(Object.entries(stores))("the contract of a store: %s", (_, make) => {
-  for (const law of RetryQuotaStoreSuite.bucketLaws(make)) it.effect(law.name, () => thinned(5)(law.run))
+  for (const law of bucketLaws(make)) it.effect(law.name, () => thinned(5)(law.run))
 })

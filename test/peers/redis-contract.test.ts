@@ -2,11 +2,11 @@ import * as NodeRedis from "@effect/platform-node/NodeRedis"
 import { afterAll, beforeAll, describe, it } from "@effect/vitest"
 import type { RetryQuota } from "effect-retry"
 import * as RetryQuotaRedis from "effect-retry/RetryQuotaRedis"
-import { RetryQuotaStoreSuite } from "effect-retry/testing"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
+import { bucketLaws } from "../utils/bucketLaws.ts"
 import { freePort, redisPrograms, startRedis } from "../utils/peers.ts"
 
 /** Each program of its kind, over both protocols. */
@@ -40,7 +40,10 @@ for (const { program, RESP } of servers) {
       })
 
     // Four times as slow, so that a busy machine has time to be late.
-    const laws = RetryQuotaStoreSuite.bucketLaws(make, { elapse: (millis) => Effect.sleep(4 * millis), slack: 4 })
+    const laws = bucketLaws(make, {
+      slack: 4,
+      time: { elapse: (millis) => Effect.sleep(4 * millis), isVirtual: false }
+    })
     for (const law of laws) it.live(law.name, () => law.run)
   })
 }

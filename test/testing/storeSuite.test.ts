@@ -7,6 +7,8 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { MemoryStore } from "../../src/state/memoryStore.ts"
 import { isBroken, lawOf } from "../utils/brokenLaws.ts"
+import { bucketLaws } from "../utils/bucketLaws.ts"
+import { countingLaws } from "../utils/countingLaws.ts"
 import { thinned } from "../utils/sweep.ts"
 
 type Store = RetryQuotaStore.RetryQuotaStore
@@ -426,23 +428,21 @@ const countingStores: Readonly<Record<string, ReadonlyArray<Effect.Effect<Store>
   ]
 }
 
-const counts = { counts: "retries" } as const
-
-describe("RetryQuotaStoreSuite.laws of a store that counts retries", () => {
+describe("the laws of a store that counts retries", () => {
   for (const [name, makes] of Object.entries(countingStores)) {
     for (const [place, make] of makes.entries()) {
       it.effect(`finds a store, ${place + 1}, that breaks the law: ${name}`, () =>
-        isBroken(lawOf(RetryQuotaStoreSuite.laws(make, counts), name)))
+        isBroken(lawOf(countingLaws(make), name)))
     }
   }
 
-  for (const law of RetryQuotaStoreSuite.laws(granting(() => ({})), counts)) {
+  for (const law of countingLaws(granting(() => ({})))) {
     it.effect(`finds nothing wrong with a store whose reservations do not count sends: ${law.name}`, () =>
       thinned(5)(law.run))
   }
 
   it("sees each of its laws broken", () => {
-    const all = RetryQuotaStoreSuite.laws(Effect.die("never made"), counts).map(({ name }) => name)
+    const all = countingLaws(Effect.die("never made")).map(({ name }) => name)
     assert.deepStrictEqual(Object.keys(countingStores).sort(), [...all].sort())
   })
 })
@@ -539,9 +539,9 @@ describe("RetryQuotaStoreSuite.laws", () => {
 
   it.live("runs in real time for a store that lives elsewhere, without the laws that need a TestClock", () =>
     Effect.gen(function*() {
-      const laws = RetryQuotaStoreSuite.bucketLaws(
+      const laws = bucketLaws(
         (options) => Effect.map(RetryQuota.make(options), ({ store }) => store),
-        { elapse: (millis) => Effect.sleep(millis), slack: 3 }
+        { slack: 3, time: { elapse: (millis) => Effect.sleep(millis), isVirtual: false } }
       ).filter(({ name }) => name.startsWith("a small bucket "))
       assert.isAbove(laws.length, 10)
       assert.notInclude(laws.map(({ name }) => name).join(), "interrupted, at any step")
@@ -549,13 +549,12 @@ describe("RetryQuotaStoreSuite.laws", () => {
     }))
 })
 
-describe("RetryQuotaStoreSuite.bucketLaws", () => {
+describe("the laws of a token bucket", () => {
   const make = (options: RetryQuota.Options) => broken(options, () => ({}))
-  const all = RetryQuotaStoreSuite.bucketLaws(make).map(({ name }) => name)
+  const all = bucketLaws(make).map(({ name }) => name)
 
   for (const [name, make] of Object.entries(bucketBroken)) {
-    it.effect(`finds a bucket that breaks the law: ${name}`, () =>
-      isBroken(lawOf(RetryQuotaStoreSuite.bucketLaws(make), name)))
+    it.effect(`finds a bucket that breaks the law: ${name}`, () => isBroken(lawOf(bucketLaws(make), name)))
   }
 
   it("sees each of its laws broken, besides those of every store", () => {
@@ -571,9 +570,7 @@ describe("RetryQuotaStoreSuite.bucketLaws", () => {
 
   it.effect("tries small buckets, those that refill, those that first attempts pay, and those whose callers wait", () => {
     const made: Array<RetryQuota.Options> = []
-    const laws = RetryQuotaStoreSuite.bucketLaws((options) =>
-      Effect.andThen(Effect.sync(() => made.push(options)), make(options))
-    )
+    const laws = bucketLaws((options) => Effect.andThen(Effect.sync(() => made.push(options)), make(options)))
     return Effect.gen(function*() {
       for (const { name, run } of laws) if (name.endsWith(" describes itself")) yield* run
       const kinds = [...new Set(made)]

@@ -1,9 +1,10 @@
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import type * as RetryQuota from "../../RetryQuota.ts"
-import { type Law, law, same, type Time, within } from "./laws.ts"
-import { lawsOf, type Make, waiting } from "./storeLaws.ts"
-import type { Subject } from "./subject.ts"
+import type * as RetryQuota from "../../src/RetryQuota.ts"
+import type { RetryQuotaStore } from "../../src/RetryQuotaStore.ts"
+import { type Law, law, same, type Time, virtual, within } from "../../src/testing/internal/laws.ts"
+import { lawsOf, waiting } from "../../src/testing/internal/storeLaws.ts"
+import { Subject } from "../../src/testing/internal/subject.ts"
 
 /** Several kinds of buckets. */
 const kinds: Readonly<Record<string, RetryQuota.Options>> = {
@@ -72,19 +73,27 @@ const arithmetic: ReadonlyArray<
 ]
 
 /**
- * The laws of a token bucket.
- *
- * @internal
+ * The laws of our token buckets, in memory and in Redis: those of every store, for several kinds of buckets, and those
+ * of the refill.
  */
-export const bucketLawsOf = <R>(
-  make: (options: RetryQuota.Options) => Make<R>,
-  time: Time
-): ReadonlyArray<Law<Exclude<R, Scope.Scope>>> => [
-  ...Object.entries(kinds).flatMap(([kind, options]) =>
-    lawsOf(make(options), time, options.whenExhausted ?? "stop").map(({ name, run }) => ({
-      name: `${kind} ${name}`,
-      run
-    }))
-  ),
-  ...arithmetic.map(([name, options, body]) => law(`a bucket ${name}`, () => Effect.flatMap(make(options), body), time))
-]
+export const bucketLaws = <E, R>(
+  make: (options: RetryQuota.Options) => Effect.Effect<RetryQuotaStore, E, R>,
+  { slack = 0, time = virtual }: { readonly slack?: number; readonly time?: Time } = {}
+): ReadonlyArray<Law<Exclude<R, Scope.Scope>>> => {
+  const subject = (options: RetryQuota.Options) =>
+    Effect.map(
+      Effect.orDie(Effect.suspend(() => make(options))),
+      (store) => new Subject(store, time, options.refillPerSecond === undefined ? 0 : slack)
+    )
+  return [
+    ...Object.entries(kinds).flatMap(([kind, options]) =>
+      lawsOf(subject(options), time, options.whenExhausted ?? "stop").map(({ name, run }) => ({
+        name: `${kind} ${name}`,
+        run
+      }))
+    ),
+    ...arithmetic.map(([name, options, body]) =>
+      law(`a bucket ${name}`, () => Effect.flatMap(subject(options), body), time)
+    )
+  ]
+}

@@ -1,13 +1,13 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import { clockOf } from "../../internal/clock.ts"
-import type { Reservation } from "../../RetryQuotaStore.ts"
-import { earlier } from "./clocks.ts"
-import { close, type Law, law, same, type Time, within } from "./laws.ts"
-import { type Make, resized } from "./storeLaws.ts"
-import { Asker, type Subject, withClock } from "./subject.ts"
-import { sweep } from "./sweep.ts"
+import { clockOf } from "../../src/internal/clock.ts"
+import type { Reservation, RetryQuotaStore } from "../../src/RetryQuotaStore.ts"
+import { earlier } from "../../src/testing/internal/clocks.ts"
+import { close, type Law, law, same, virtual, within } from "../../src/testing/internal/laws.ts"
+import { type Make, resized } from "../../src/testing/internal/storeLaws.ts"
+import { Asker, Subject, withClock } from "../../src/testing/internal/subject.ts"
+import { sweep } from "../../src/testing/internal/sweep.ts"
 
 /** A law of a store that counts retries, with a twin that sees the same except for what the law is about. */
 type Body = (subject: Subject, twin: Subject) => Effect.Effect<void, unknown, Scope.Scope>
@@ -15,12 +15,12 @@ type Body = (subject: Subject, twin: Subject) => Effect.Effect<void, unknown, Sc
 /** More retries than a store grants before it refuses one, unless it never does. */
 const many = 1000
 
-const members = (whenExhausted: "stop" | "wait"): Body => ({ store }) =>
+const members: Body = ({ store }) =>
   Effect.sync(() => {
     same("the capacity", store.capacity, Infinity)
     same("successIncrement", store.successIncrement, 0)
     same("firstAttemptCost", store.firstAttemptCost, 0)
-    same("whenExhausted", store.whenExhausted, whenExhausted)
+    same("whenExhausted", store.whenExhausted, "stop")
   })
 
 const oneEach: Body = (subject, twin) =>
@@ -146,18 +146,13 @@ const interrupted = <R>(make: Make<R>) =>
       }))
   })
 
-/**
- * The laws of stores that count retries, whatever they cost.
- *
- * @internal
- */
-export const countingLawsOf = <R>(
-  make: Make<R>,
-  time: Time,
-  whenExhausted: "stop" | "wait"
+/** The laws of our budgets, which count retries, whatever they cost. */
+export const countingLaws = <E, R>(
+  store: Effect.Effect<RetryQuotaStore, E, R>
 ): ReadonlyArray<Law<Exclude<R, Scope.Scope>>> => {
+  const make = Effect.map(Effect.orDie(store), (store) => new Subject(store, virtual, 0))
   const bodies: Readonly<Record<string, Body>> = {
-    "describes itself": members(whenExhausted),
+    "describes itself": members,
     "counts one retry, whatever it costs": oneEach,
     "grants a cost of 0 at any balance, and takes nothing": free,
     "takes nothing for a retry that is never sent": unsent,
@@ -167,12 +162,10 @@ export const countingLawsOf = <R>(
     "loses nothing to a clock that goes back": backwards
   }
   const ofTwo = Object.entries(bodies).map(([name, body]) =>
-    law(name, () => Effect.flatMap(Effect.all([make, make]), ([subject, twin]) => body(subject, twin)), time)
+    law(name, () => Effect.flatMap(Effect.all([make, make]), ([subject, twin]) => body(subject, twin)))
   )
-  const swept = law(
-    "has taken nothing when a caller that asks is interrupted, at any step",
-    () => interrupted(make),
-    time
-  )
-  return time.isVirtual ? [...ofTwo, swept] : ofTwo
+  return [
+    ...ofTwo,
+    law("has taken nothing when a caller that asks is interrupted, at any step", () => interrupted(make))
+  ]
 }
