@@ -2,7 +2,7 @@
 // everything the index needs is in one, and each public module exports its part of it. Part of `npm run build:library`.
 import babel from "@babel/core"
 import annotatePureCalls from "babel-plugin-annotate-pure-calls"
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { dirname } from "node:path"
 import { fileURLToPath } from "node:url"
 import { rolldown } from "rolldown"
@@ -10,16 +10,16 @@ import { rolldown } from "rolldown"
 const root = fileURLToPath(new URL("..", import.meta.url))
 const dist = `${root}dist/`
 
-/**
- * As TypeScript leaves them: the index, so that bundlers follow its namespaces, and the file whose name is a message.
- */
+/** As TypeScript leaves them: the index, so that bundlers follow its namespaces, and what Effect 3 does not have. */
+const kept = ["index.js", "internal/requiresEffect4.js"]
+
+/** The published name of the latter: the error that Effect 3 causes ends with it. */
 const needsEffect4 = "effect-retry needs effect 4.1 (npm install effect@4).js"
-const kept = ["index.js", `internal/${needsEffect4}`]
 
 /** A bundler drops what an app does not use only if calls at the top of a file are marked as pure. */
 const annotated = {
   name: "annotated",
-  resolveId: (source) => source.endsWith(needsEffect4) ? { external: true, id: `./${needsEffect4}` } : undefined,
+  resolveId: (source) => source.endsWith("/requiresEffect4.js") ? { external: true, id: `./${needsEffect4}` } : undefined,
   load: (id) => {
     if (!id.startsWith(dist)) return undefined
     const options = { babelrc: false, configFile: false, plugins: [annotatePureCalls] }
@@ -64,3 +64,6 @@ for (const { code, fileName } of built.output) {
   mkdirSync(dirname(dist + fileName), { recursive: true })
   writeFileSync(dist + fileName, code)
 }
+renameSync(`${dist}${kept[1]}`, `${dist}internal/${needsEffect4}`)
+const index = readFileSync(`${dist}index.js`, "utf8")
+writeFileSync(`${dist}index.js`, index.replace(kept[1], `internal/${needsEffect4}`))

@@ -10,11 +10,11 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
+import type { Parts } from "./engine/compiled.ts"
+import { InsideCall, worldOf } from "./engine/environment.ts"
 import { retrying } from "./engine/loop.ts"
-import type { Parts } from "./engine/parts.ts"
 import { partsIn } from "./engine/policy/policy.ts"
 import { guarded } from "./engine/send.ts"
-import { InsideCall, worldOf } from "./engine/world.ts"
 import { checks } from "./internal/checks.ts"
 import type { Stop } from "./RetryDecision.ts"
 

@@ -15,12 +15,11 @@ import { constFalse, dual } from "effect/Function"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { firstIn } from "./internal/cause.ts"
-import { wallMillis } from "./internal/clock.ts"
-import { factsOf, saidBy } from "./internal/facts/answer.ts"
-import * as codes from "./internal/facts/codes.ts"
-import { databaseFacts } from "./internal/facts/databases.ts"
-import * as GrpcHint from "./internal/facts/grpcHint.ts"
-import { hintMillis, retryAfterIn } from "./internal/facts/hint.ts"
+import { factsOf, saidBy } from "./internal/classification/answer.ts"
+import { databaseFacts } from "./internal/classification/databaseErrors.ts"
+import * as codes from "./internal/classification/errorCodes.ts"
+import * as GrpcHint from "./internal/classification/grpcHint.ts"
+import { hintMillis, retryAfterIn } from "./internal/classification/hint.ts"
 import {
   answerOf,
   grpcStatusOf,
@@ -30,8 +29,9 @@ import {
   isRetryStatus,
   requestOf,
   statusOf
-} from "./internal/facts/wire.ts"
-import { get, short } from "./internal/safe.ts"
+} from "./internal/classification/wire.ts"
+import { wallMillis } from "./internal/clock.ts"
+import { get, short } from "./internal/tryGet.ts"
 import * as RetryInfo from "./RetryInfo.ts"
 
 /**

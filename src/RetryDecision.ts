@@ -9,7 +9,7 @@
  */
 
 import * as Duration from "effect/Duration"
-import { get } from "./internal/safe.ts"
+import { get } from "./internal/tryGet.ts"
 import type { RetryInfo } from "./RetryInfo.ts"
 
 const TypeId = "~effect-retry/RetryDecision"

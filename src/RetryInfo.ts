@@ -17,9 +17,9 @@ import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Option from "effect/Option"
 import type * as Types from "effect/Types"
-import * as Traits from "./internal/facts/traits.ts"
-import { statusOf } from "./internal/facts/wire.ts"
-import { get, look } from "./internal/safe.ts"
+import * as Traits from "./internal/classification/smithyTraits.ts"
+import { statusOf } from "./internal/classification/wire.ts"
+import { get, look } from "./internal/tryGet.ts"
 
 /**
  * The key under which an error carries its facts.

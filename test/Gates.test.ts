@@ -132,7 +132,7 @@ describe("a program that uses no gate", () => {
   it("registers none for its attempts to look up", async () => {
     const program = `
       import * as library from "effect-retry"
-      import { ConcurrencyLimiter } from "./src/ConcurrencyLimiter.ts"
+      import { ConcurrencyLimiter } from "./src/gates/ConcurrencyLimiter.ts"
       const { gates } = globalThis[Symbol.for("effect-retry/shared/1")]
       const before = gates.length
       ConcurrencyLimiter.key
@@ -201,7 +201,7 @@ describe("what awsStandard adds to an app that bundles Effect", () => {
       .filter((file) =>
         file.startsWith("src/") && file !== "src/index.ts" && !index.includes(file.replace("src/", "./"))
       )
-    assert.include(opted, "src/TokenLimiter.ts")
+    assert.include(opted, "src/gates/TokenLimiter.ts")
     assert.deepStrictEqual(opted.filter((file) => modules.includes(file)), [])
   })
 
@@ -234,6 +234,6 @@ it("a program with a document bundles nothing of Redis unless it shares a sectio
     })
     return Object.keys(metafile.inputs).filter((path) => /^src\/redis\/|effect\/dist\/persistence\/Redis/.test(path))
   }
-  assert.deepStrictEqual(await modules(["json/RetryConfig.ts", "json/RetryConfigSchema.ts"]), [])
-  assert.isAbove((await modules(["json/RetryConfig.ts", "redis/RetryConfigRedis.ts"])).length, 5)
+  assert.deepStrictEqual(await modules(["config/RetryConfig.ts", "config/RetryConfigSchema.ts"]), [])
+  assert.isAbove((await modules(["config/RetryConfig.ts", "redis/RetryConfigRedis.ts"])).length, 5)
 })

@@ -58,7 +58,7 @@ describe("the package", () => {
   it("contains build output, pages and examples, and nothing else", async () => {
     // What `npm run build` makes is there, or not at all: declarations of each source, and JavaScript in few files.
     const sources = new Set(modules)
-    const schema = "dist/json/retry-config.schema.json"
+    const schema = "dist/config/retry-config.schema.json"
     const entries = new Set(Object.values(manifest.exports))
     for (const path of paths.filter((path) => path.startsWith("dist/") && path !== schema)) {
       const isExpected = path.endsWith(".js")
@@ -92,12 +92,12 @@ describe("the package", () => {
 
   const modules = fs.readdirSync(new URL("src", root), { encoding: "utf8", recursive: true })
     .filter((path) => path.endsWith(".ts")).map((path) => path.slice(0, -3).replaceAll("\\", "/")).sort()
-  /** All but what is in an `internal` folder, the engine, and what calls share. */
-  const isPublic = (module: string) => !/(^|\/)(internal|engine|state)\//.test(module)
-  /** The import path: an adapter's folder is not part of it. */
+  /** All but what is in an `internal` folder, and the engine. */
+  const isPublic = (module: string) => !/(^|\/)(internal|engine)\//.test(module)
+  /** The import path: a wing is not part of it. */
   const nameOf = (module: string) =>
     `effect-retry/${module}`.replace(/\/index$/, "").replace(
-      /\/(?:breaker|http|grpc|json|llm|redis|workflow|importers|aws(?=\/AwsSdk))\//,
+      /\/(?:config|drivers|gates|grpc|hedge|http|llm|metrics|quota|redis|resources|workflow|(?:aws|testing)(?=\/(?:AwsSdk|Chaos)$))\//,
       "/"
     )
 

@@ -84,12 +84,12 @@ const planted: Readonly<Record<string, readonly [code: string, messages: Readonl
   ...Object.fromEntries(arrows),
   "src/lower.ts": [importing("./index.ts"), [arrow]],
   "src/unlisted/A.ts": [importing("../A.ts"), [arrow]],
-  "src/internal/safe.ts": [importing("effect/Effect"), [arrow]],
+  "src/internal/tryGet.ts": [importing("effect/Effect"), [arrow]],
   "src/grpc/time.ts": [everything, services],
-  "src/json/cycle.ts": ["import type { B } from \"./back.ts\"\nexport interface A extends B {}", [
+  "src/grpc/cycle.ts": ["import type { B } from \"./back.ts\"\nexport interface A extends B {}", [
     "Dependency cycle detected"
   ]],
-  "src/json/back.ts": ["import type { A } from \"./cycle.ts\"\nexport interface B extends A {}", [
+  "src/grpc/back.ts": ["import type { A } from \"./cycle.ts\"\nexport interface B extends A {}", [
     "Dependency cycle detected"
   ]],
   "lab/src/sources.ts": [importing("../../src/Attempt.ts"), [lab]],

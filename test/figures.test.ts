@@ -48,7 +48,7 @@ const held: Record<string, ReadonlyArray<Row>> = {
     ["does not triple the load", "test/examples/comparison.test.ts: Sends for 1,000 calls in a row"],
     ["and faster", "test/Gates.test.ts: Effect.retry takes three times the operations", "npm run bench"],
     ["never per request", "test/core/Unshared.test.ts: in a runtime: 20 calls send 22 times, without a warning"],
-    ["honors a hint for all callers", "test/core/CoolDown.test.ts: spreads a hundred callers"],
+    ["honors a hint for all callers", "test/gates/CoolDown.test.ts: spreads a hundred callers"],
     ["Three attempts per call", "test/examples/comparison.test.ts: Sends of a call with a bug"],
     [
       "run every cell",
@@ -63,7 +63,7 @@ const held: Record<string, ReadonlyArray<Row>> = {
     ["for Effect 4.", "test/Package.test.ts: has no run-time dependency but its peer effect"],
     ["Only retryable errors are retried", "test/core/RetryPolicy.test.ts: whileRetryable retries what is safe"],
     ["a quota that all calls share", "test/examples/sharing.test.ts: 40 requests in an outage send 40 times"],
-    ["a cool-down for all callers", "test/core/CoolDown.test.ts: spreads a hundred callers"],
+    ["a cool-down for all callers", "test/gates/CoolDown.test.ts: spreads a hundred callers"],
     ["on the exact millisecond", "test/testing/time.test.ts: moves time by exactly the"]
   ],
   "docs/aws-modes.md": [
@@ -72,7 +72,7 @@ const held: Record<string, ReadonlyArray<Row>> = {
       "| system | here | attempts |",
       "test/core/StandardVectors.test.ts: vector:",
       "test/aws/Conformance.test.ts: all of %s.json is run by a test, and it is on the page",
-      "test/core/Waiter.test.ts: vector:"
+      "test/drivers/Waiter.test.ts: vector:"
     ]
   ],
   "docs/aws-sdk.md": [
@@ -152,10 +152,10 @@ const held: Record<string, ReadonlyArray<Row>> = {
     ["decide about every call", "lab/test/Simulator.test.ts: a call with a policy waits as it should"]
   ],
   "docs/streams.md": [
-    ["restarts its count with every element", "test/core/RetryStream.test.ts: Stream.retry never ends"],
+    ["restarts its count with every element", "test/drivers/RetryStream.test.ts: Stream.retry never ends"],
     [
       "| | `Stream.retry` | `untilFirst` | `resume` |",
-      "test/core/RetryStream.test.ts: resets the count when a run lasts"
+      "test/drivers/RetryStream.test.ts: resets the count when a run lasts"
     ]
   ],
   "docs/testing.md": [

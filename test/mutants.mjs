@@ -3,7 +3,7 @@
 //   npm install --no-save @stryker-mutator/instrumenter@10
 //   node test/mutants.mjs                                             # src/{engine,state} and src/internal/math
 //   node test/mutants.mjs src/engine/run.ts                           # these files or folders
-//   node test/mutants.mjs src/state -- test/state test/core           # with these tests
+//   node test/mutants.mjs src/gates -- test/gates test/core           # with these tests
 //
 // Stryker loads the tests again for each mutant, which takes hours. Here each file of tests is loaded once, in a process of
 // its own, and its tests are run again for each mutant that they reach and that no earlier file has killed
@@ -29,10 +29,10 @@ const longestTestMillis = 3000
 const say = (line) => process.stdout.write(`${line}\n`)
 const given = process.argv.slice(2)
 const split = given.includes("--") ? given.indexOf("--") : given.length
-const sources = split === 0 ? ["src/engine", "src/state", "src/internal/math"] : given.slice(0, split)
+const sources = split === 0 ? ["src/engine", "src/gates/internal", "src/quota/internal", "src/hedge/internal", "src/internal"] : given.slice(0, split)
 const tests = split < given.length - 1 ?
   given.slice(split + 1) :
-  ["test/engine", "test/state", "test/internal", "test/core", "test/reliability", "test"]
+  ["test/engine", "test/gates", "test/quota", "test/hedge", "test/internal", "test/core", "test/reliability", "test"]
 
 const room = resolve("coverage/mutants")
 const copy = join(room, "copy")

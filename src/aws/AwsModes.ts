@@ -8,8 +8,8 @@
  */
 
 import type * as Duration from "effect/Duration"
-import { AdaptiveRateLimiter, type RateLimitExceeded } from "../AdaptiveRateLimiter.ts"
 import * as Backoff from "../Backoff.ts"
+import { AdaptiveRateLimiter, type RateLimitExceeded } from "../gates/AdaptiveRateLimiter.ts"
 import { type Checks, checksOf, flag, known } from "../internal/checks.ts"
 import * as RetryPolicy from "../RetryPolicy.ts"
 import type { RetryQuota } from "../RetryQuota.ts"

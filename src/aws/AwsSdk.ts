@@ -22,22 +22,22 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { LazyArg } from "effect/Function"
 import { withRetry } from "../Attempt.ts"
-import { hedging } from "../engine/hedge.ts"
+import * as RetryStrategy from "../drivers/RetryStrategy.ts"
 import { partsOf } from "../engine/policy/policy.ts"
-import { type CallOptions, Hedge, validatedCall } from "../Hedge.ts"
+import { type CallOptions, Hedge, validatedCall } from "../hedge/Hedge.ts"
+import { hedging } from "../hedge/internal/race.ts"
 import { checksOf, flag } from "../internal/checks.ts"
-import { remainingIn } from "../internal/onward.ts"
+import { remainingIn } from "../internal/propagation.ts"
 import type { Refused } from "../internal/refused.ts"
 import type { RetryClassifier } from "../RetryClassifier.ts"
 import { limits, type RetryPolicy } from "../RetryPolicy.ts"
-import * as RetryStrategy from "../RetryStrategy.ts"
-import * as Abort from "./internal/sdk/abort.ts"
-import * as Calls from "./internal/sdk/calls.ts"
-import { type SdkError, thrown } from "./internal/sdk/errors.ts"
-import * as Facts from "./internal/sdk/facts.ts"
-import { sender } from "./internal/sdk/once.ts"
-import { SdkStrategy } from "./internal/sdk/strategy.ts"
-import * as Streams from "./internal/sdk/streams.ts"
+import * as Abort from "./internal/sdk/abortSignal.ts"
+import { SdkStrategy } from "./internal/sdk/clientStrategy.ts"
+import * as Calls from "./internal/sdk/currentCall.ts"
+import * as Facts from "./internal/sdk/errorInfo.ts"
+import { type SdkError, thrown } from "./internal/sdk/errorTypes.ts"
+import * as Streams from "./internal/sdk/oneShotInputs.ts"
+import { sender } from "./internal/sdk/sendOnce.ts"
 import * as RequestHeaders from "./RequestHeaders.ts"
 
 /**
@@ -47,7 +47,7 @@ import * as RequestHeaders from "./RequestHeaders.ts"
  * @category errors
  * @since 0.1.0
  */
-export type { SdkError } from "./internal/sdk/errors.ts"
+export type { SdkError } from "./internal/sdk/errorTypes.ts"
 
 /**
  * Options of one send, in addition to those of the client's request handler, such as `requestTimeout`.
@@ -76,7 +76,7 @@ export interface SendOptions extends Omit<HttpHandlerOptions, "abortSignal"> {
  * @category errors
  * @since 0.1.0
  */
-export { StreamUsed } from "./internal/sdk/streams.ts"
+export { StreamUsed } from "./internal/sdk/oneShotInputs.ts"
 
 /** The stream in the input of a send, and whether there will be no other. */
 interface Input {

@@ -14,10 +14,10 @@
  */
 
 import * as Option from "effect/Option"
+import { retryAfterMillis } from "../internal/classification/hint.ts"
+import { statusOf } from "../internal/classification/wire.ts"
 import { wallMillis } from "../internal/clock.ts"
-import { retryAfterMillis } from "../internal/facts/hint.ts"
-import { statusOf } from "../internal/facts/wire.ts"
-import { get } from "../internal/safe.ts"
+import { get } from "../internal/tryGet.ts"
 import * as RetryClassifier from "../RetryClassifier.ts"
 import * as RetryInfo from "../RetryInfo.ts"
 

@@ -19,8 +19,8 @@ import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
 import { also, checksOf, known } from "../internal/checks.ts"
-import { remainingIn } from "../internal/onward.ts"
-import { short } from "../internal/safe.ts"
+import { remainingIn } from "../internal/propagation.ts"
+import { short } from "../internal/tryGet.ts"
 import { isRetryPolicy, limits, type RetryPolicy } from "../RetryPolicy.ts"
 
 /**

@@ -42,8 +42,8 @@ import * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
 import { also, checksOf, known } from "../internal/checks.ts"
 import { render } from "../InvalidOption.ts"
-import * as Ini from "./internal/ini.ts"
-import type { Kind } from "./internal/ini.ts"
+import * as Ini from "./internal/iniFile.ts"
+import type { Kind } from "./internal/iniFile.ts"
 
 /**
  * An unusable value in the environment or a shared file: where it is, and what is wrong with it. It shows nothing of a
@@ -71,7 +71,7 @@ export class AwsConfigError extends Data.TaggedError("AwsConfigError")<{
  * @category models
  * @since 0.1.0
  */
-export type { Kind } from "./internal/ini.ts"
+export type { Kind } from "./internal/iniFile.ts"
 
 /**
  * A property of a profile: its value, the file that sets it, and its line, from 1.
@@ -79,7 +79,7 @@ export type { Kind } from "./internal/ini.ts"
  * @category models
  * @since 0.1.0
  */
-export type { Property } from "./internal/ini.ts"
+export type { Property } from "./internal/iniFile.ts"
 
 /**
  * The properties of a profile, by lowercase name.
@@ -87,7 +87,7 @@ export type { Property } from "./internal/ini.ts"
  * @category models
  * @since 0.1.0
  */
-export type { Profile } from "./internal/ini.ts"
+export type { Profile } from "./internal/iniFile.ts"
 
 /**
  * Profiles by name: empty if there is no file.

@@ -1,6 +1,6 @@
 import * as Duration from "effect/Duration"
 import type * as Random from "effect/Random"
-import { power } from "../internal/math/portable.ts"
+import { power } from "../internal/math/portableMath.ts"
 import type { RetryInfo } from "../RetryInfo.ts"
 
 /** Returned in place of a delay: there are no more delays. */

@@ -9,8 +9,8 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Schedule from "effect/Schedule"
 import { firstIn } from "../internal/cause.ts"
-import { isDoneCause } from "../internal/effect-retry needs effect 4.1 (npm install effect@4).ts"
-import { type AnyFiber, current } from "./world.ts"
+import { isDoneCause } from "../internal/requiresEffect4.ts"
+import { type AnyFiber, current } from "./environment.ts"
 
 /** The published versions of Effect with which the probe and the tables of `Effect.retry` were tried. */
 export const tried = ["4.1.0"] as const

@@ -6,13 +6,13 @@ import type * as Exit from "effect/Exit"
 import * as Schedule from "effect/Schedule"
 import { type AnyContext, shared } from "../internal/shared.ts"
 import type { Stop } from "../RetryDecision.ts"
+import type { Answer, Parts } from "./compiled.ts"
 import { Decider, isTimed } from "./decider.ts"
-import type { Answer, Parts } from "./parts.ts"
+import { type AnyFiber, current, fresh, InsideCall, type World, worldOf } from "./environment.ts"
 import { infoOf, Run } from "./run.ts"
 import { earn, framed, guarded, onlyIn, send, settling, taken } from "./send.ts"
 import { isFinal } from "./verdict.ts"
 import { after, type AnyEffect } from "./wait.ts"
-import { type AnyFiber, current, fresh, InsideCall, type World, worldOf } from "./world.ts"
 
 /** What to do with a run that is not retried. Without it, the run fails as its last send did. */
 export type OrElse = (error: any, stop: Stop) => AnyEffect

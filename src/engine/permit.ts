@@ -2,12 +2,12 @@ import type * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import { firstIn } from "../internal/cause.ts"
 import type { AnyContext } from "../internal/shared.ts"
+import { safely } from "../internal/sharing.ts"
 import { classify } from "../RetryClassifier.ts"
 import type { RetryInfo } from "../RetryInfo.ts"
 import type { Reservation } from "../RetryQuotaStore.ts"
 import type { Outcome, Pass, Send } from "../SendGate.ts"
-import { safely } from "../state/sharing.ts"
-import type { AnyFiber, World } from "./world.ts"
+import type { AnyFiber, World } from "./environment.ts"
 
 /** Two reservations for one send, of a store that cannot resize one. It shrinks by the second as a whole. */
 const both = (first: Reservation, second: Reservation): Reservation => {

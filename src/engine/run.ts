@@ -5,16 +5,16 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import { propagationIn } from "../internal/onward.ts"
+import { propagationIn } from "../internal/propagation.ts"
 import { type AnyContext, shared } from "../internal/shared.ts"
 import { classify } from "../RetryClassifier.ts"
 import { Retry, Stop, type StopReason } from "../RetryDecision.ts"
 import type { RetryInfo } from "../RetryInfo.ts"
 import type { Ask } from "../RetryQuotaStore.ts"
+import { type AnyFiber, InsideCall, isInside, Mark, type World } from "./environment.ts"
 import { Permit } from "./permit.ts"
 import { admissionUntil, earn } from "./send.ts"
 import { type AnyEffect, notified, waited } from "./wait.ts"
-import { type AnyFiber, InsideCall, isInside, Mark, type World } from "./world.ts"
 
 /** What bounds the next send. */
 interface Limits {

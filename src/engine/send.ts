@@ -5,13 +5,13 @@ import type * as Exit from "effect/Exit"
 import type * as Tracer from "effect/Tracer"
 import { firstIn } from "../internal/cause.ts"
 import { shared } from "../internal/shared.ts"
+import { safely } from "../internal/sharing.ts"
 import { QuotaExhausted } from "../RetryQuota.ts"
 import type { RetryQuotaStore } from "../RetryQuotaStore.ts"
 import type { SendGate } from "../SendGate.ts"
-import { safely } from "../state/sharing.ts"
+import { type AnyFiber, InsideCall, Mark, type World } from "./environment.ts"
 import { Permit } from "./permit.ts"
 import { type AnyEffect, asking, notified, waiting, within } from "./wait.ts"
-import { type AnyFiber, InsideCall, Mark, type World } from "./world.ts"
 
 /** What follows a failure: gets the error, and the cause it came in. */
 export type Failed = (error: unknown, cause: Cause.Cause<unknown>) => AnyEffect

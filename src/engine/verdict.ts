@@ -1,9 +1,9 @@
-import { statusOf } from "../internal/facts/wire.ts"
+import { statusOf } from "../internal/classification/wire.ts"
 import { Refused } from "../internal/refused.ts"
 import type { StopReason } from "../RetryDecision.ts"
 import type { RetryInfo } from "../RetryInfo.ts"
+import type { Cost, Parts } from "./compiled.ts"
 import type { Failing } from "./delay.ts"
-import type { Cost, Parts } from "./parts.ts"
 
 /** Whether the error says that the library itself refused the send. Without `look`, whose file each failure would enter. */
 const isRefused = (error: any): boolean => {

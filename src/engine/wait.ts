@@ -1,9 +1,9 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import { safely } from "../internal/sharing.ts"
 import type { Ask, Shortage } from "../RetryQuotaStore.ts"
-import { safely } from "../state/sharing.ts"
+import type { World } from "./environment.ts"
 import type { Permit } from "./permit.ts"
-import type { World } from "./world.ts"
 
 export type AnyEffect = Effect.Effect<any, any, any>
 

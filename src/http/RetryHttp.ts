@@ -22,28 +22,35 @@ import type { HttpClientError } from "effect/http/HttpClientError"
 import type { HttpClientRequest } from "effect/http/HttpClientRequest"
 import * as Layer from "effect/Layer"
 import type * as Schedule from "effect/Schedule"
-import type { Parts } from "../engine/parts.ts"
+import type { Parts } from "../engine/compiled.ts"
 import { extended, partsOf } from "../engine/policy/policy.ts"
-import { type CallOptions, type Hedge, validatedCall } from "../Hedge.ts"
+import { type CallOptions, type Hedge, validatedCall } from "../hedge/Hedge.ts"
 import { also, callable, type Checks, checksOf, flag, known } from "../internal/checks.ts"
-import { guarded, look } from "../internal/safe.ts"
-import type { Limiters, ResourceLimiters } from "../ResourceLimiters.ts"
+import { guarded, look } from "../internal/tryGet.ts"
+import type { Limiters, ResourceLimiters } from "../resources/ResourceLimiters.ts"
 import * as RetryClassifier from "../RetryClassifier.ts"
 import { fromSchedule, isRetryPolicy, type RetryPolicy } from "../RetryPolicy.ts"
-import { retrying, type Send, type Settings, telling } from "./internal/call.ts"
-import { classifierOf, isRetryStatus } from "./internal/classify.ts"
-import { hedging } from "./internal/hedge.ts"
-import { defaultHints, type HintReader } from "./internal/hints.ts"
-import { withoutProxyRetries } from "./internal/keys.ts"
-import { bringing } from "./internal/plain.ts"
+import { classifierOf, isRetryStatus } from "./internal/classifyResponse.ts"
+import { bringing } from "./internal/contextualLayer.ts"
+import { defaultHints, type HintReader } from "./internal/hintHeaders.ts"
+import { retrying, type Send, type Settings, telling } from "./internal/httpCall.ts"
+import { hedging } from "./internal/httpHedge.ts"
+import { withoutProxyRetries } from "./internal/idempotencyKeys.ts"
 
-export { hintOf } from "./internal/asked.ts"
-export { bodyFactory, repeatableBody } from "./internal/bodies.ts"
-export type { Send } from "./internal/call.ts"
-export { isRetryStatus } from "./internal/classify.ts"
-export { defaultHints, hintMillis, type HintReader, hintReset, hintRetryAfter, hintSeconds } from "./internal/hints.ts"
-export { idempotencyKey, type IdempotencyKeyOptions } from "./internal/keys.ts"
-export { CurrentRepeatable, repeatable } from "./internal/safety.ts"
+export { isRetryStatus } from "./internal/classifyResponse.ts"
+export {
+  defaultHints,
+  hintMillis,
+  type HintReader,
+  hintReset,
+  hintRetryAfter,
+  hintSeconds
+} from "./internal/hintHeaders.ts"
+export { hintOf } from "./internal/hintOfValue.ts"
+export type { Send } from "./internal/httpCall.ts"
+export { idempotencyKey, type IdempotencyKeyOptions } from "./internal/idempotencyKeys.ts"
+export { CurrentRepeatable, repeatable } from "./internal/requestSafety.ts"
+export { bodyFactory, repeatableBody } from "./internal/resendableBody.ts"
 
 /**
  * Options of the classifier.

@@ -29,13 +29,13 @@ import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import type * as ConcurrencyLimiter from "../ConcurrencyLimiter.ts"
 import { CurrentCriticality } from "../Criticality.ts"
+import type * as ConcurrencyLimiter from "../gates/ConcurrencyLimiter.ts"
 import { also, checks, checksOf, known } from "../internal/checks.ts"
 import { clockOf, monotonicMillis } from "../internal/clock.ts"
-import { headersIn, type Names, type Onward, onwardIn, propagating, remainingIn } from "../internal/onward.ts"
+import { headersIn, type Names, type Onward, onwardIn, propagating, remainingIn } from "../internal/propagation.ts"
 import * as RetryInfo from "../RetryInfo.ts"
-import { headersOf, limiting, namesOf, until, working } from "./internal/journey.ts"
+import { headersOf, limiting, namesOf, until, working } from "./internal/serverPropagation.ts"
 
 /**
  * The names of the headers: the same in all processes.

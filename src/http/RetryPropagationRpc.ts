@@ -15,9 +15,9 @@ import * as RpcMiddleware from "effect/rpc/RpcMiddleware"
 import * as Schema from "effect/Schema"
 import { CurrentCriticality } from "../Criticality.ts"
 import { also, checksOf, known } from "../internal/checks.ts"
-import { headersIn } from "../internal/onward.ts"
+import { headersIn } from "../internal/propagation.ts"
 import * as RetryInfo from "../RetryInfo.ts"
-import { headersOf, limiting, working } from "./internal/journey.ts"
+import { headersOf, limiting, working } from "./internal/serverPropagation.ts"
 import type { ServerOptions } from "./RetryPropagation.ts"
 
 /**

@@ -1,8 +1,8 @@
 import * as Duration from "effect/Duration"
 import { InvalidOption } from "../InvalidOption.ts"
-import { isObject } from "./refusal.ts"
-import { guarded } from "./safe.ts"
-import { counted, words } from "./words.ts"
+import { counted, words } from "./format.ts"
+import { isObject } from "./invalidField.ts"
+import { guarded } from "./tryGet.ts"
 
 type Reject = (field: string, value: unknown, expected: string) => never
 

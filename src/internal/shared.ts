@@ -7,7 +7,7 @@ export interface Shared {
   readonly gates: Array<GateKey>
   /**
    * Set by the first policy that asks whether it is nested, and by the first hedge; from then on sends have marks in
-   * their context: `engine/world.ts`.
+   * their context: `engine/environment.ts`.
    */
   marking: boolean
   /** Set by the first policy with a deadline: from then on it matters when a call with a schedule of another begins. */

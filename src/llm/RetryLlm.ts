@@ -12,13 +12,13 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import * as Backoff from "../Backoff.ts"
+import { Meter } from "../gates/internal/tokenGate.ts"
+import * as TokenLimiter from "../gates/TokenLimiter.ts"
 import { also, checksOf, known } from "../internal/checks.ts"
-import { get } from "../internal/safe.ts"
+import { get } from "../internal/tryGet.ts"
 import * as RetryPolicy from "../RetryPolicy.ts"
 import type { RetryQuota } from "../RetryQuota.ts"
-import { Meter } from "../state/tokens.ts"
-import * as TokenLimiter from "../TokenLimiter.ts"
-import { tokensIn } from "./internal/text.ts"
+import { tokensIn } from "./internal/tokenEstimate.ts"
 
 /**
  * Settings of the policies for language models.

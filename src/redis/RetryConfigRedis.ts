@@ -32,8 +32,14 @@ import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import type * as Redis from "effect/persistence/Redis"
 import * as Scope from "effect/Scope"
+import {
+  CurrentFleet,
+  type Fleet,
+  type FleetOptions,
+  type FleetPart,
+  type Owner
+} from "../config/internal/fleetStores.ts"
 import { CurrentResource } from "../RetryObserver.ts"
-import { CurrentFleet, type Fleet, type FleetOptions, type FleetPart, type Owner } from "../state/fleet.ts"
 import * as AdaptiveRateLimiterRedis from "./AdaptiveRateLimiterRedis.ts"
 import * as CoolDownRedis from "./CoolDownRedis.ts"
 import { type Connect, connected, connecting, kept } from "./internal/connection.ts"

@@ -17,9 +17,9 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { also, callable, checksOf, known } from "../internal/checks.ts"
 import type { RetryQuotaStore } from "../RetryQuotaStore.ts"
-import { type Law, virtual } from "./internal/laws.ts"
+import { type Law, virtual } from "./internal/law.ts"
 import { lawsOf } from "./internal/storeLaws.ts"
-import { Subject } from "./internal/subject.ts"
+import { Subject } from "./internal/storeSubject.ts"
 
 /**
  * Options for testing a store.

@@ -6,8 +6,8 @@
 
 import type * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as AdaptiveRateLimiter from "../AdaptiveRateLimiter.ts"
-import { makeLimiter, type TestLimiterOptions } from "./internal/limiter.ts"
+import * as AdaptiveRateLimiter from "../gates/AdaptiveRateLimiter.ts"
+import { makeLimiter, type TestLimiterOptions } from "./internal/steadyLimiter.ts"
 
 export type { TestLimiterOptions }
 

@@ -10,9 +10,8 @@
  * @since 0.1.0
  */
 
-export { fixedRandom, seededRandom } from "./internal/chance.ts"
-export { ContractBroken, type Law } from "./internal/laws.ts"
-export type { SteadyLimiterOptions, TestLimiterOptions } from "./internal/limiter.ts"
+export { fixedRandom, seededRandom } from "./internal/fixedRandom.ts"
+export { ContractBroken, type Law } from "./internal/law.ts"
 export {
   after,
   defect,
@@ -32,11 +31,12 @@ export {
   timeout,
   Transient,
   transient
-} from "./internal/outcomes.ts"
-export { type Outage, type Service, service, type ServiceOptions } from "./internal/service.ts"
+} from "./internal/scriptedService.ts"
+export { type Outage, type Service, service, type ServiceOptions } from "./internal/simulatedService.ts"
+export type { SteadyLimiterOptions, TestLimiterOptions } from "./internal/steadyLimiter.ts"
 export { type Interruption, sweep, SweepFailure, type SweepOptions, sweepQuota } from "./internal/sweep.ts"
-export { NotEnded, runToEnd, type TimeOptions } from "./internal/time.ts"
 export { type Timeline, timeline, type TimelineEvent, TimelineMismatch } from "./internal/timeline.ts"
+export { NotEnded, runToEnd, type TimeOptions } from "./internal/virtualTime.ts"
 export * as RetryQuotaStoreSuite from "./RetryQuotaStoreSuite.ts"
 export * as SendGateSuite from "./SendGateSuite.ts"
 export * as TestLimiter from "./TestLimiter.ts"

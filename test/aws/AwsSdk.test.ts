@@ -32,7 +32,7 @@ import * as fs from "node:fs"
 import { Readable } from "node:stream"
 import { fileURLToPath } from "node:url"
 import * as Example from "../../examples/aws-sdk.ts"
-import * as codes from "../../src/internal/facts/codes.ts"
+import * as codes from "../../src/internal/classification/errorCodes.ts"
 import {
   type Answer,
   busy,

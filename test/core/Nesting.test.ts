@@ -14,7 +14,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import * as TestClock from "effect/testing/TestClock"
-import { headersIn } from "../../src/internal/onward.ts"
+import { headersIn } from "../../src/internal/propagation.ts"
 import { Terminal, Transient } from "../utils/call.ts"
 import { drivers, inTime } from "../utils/drivers.ts"
 

@@ -6,9 +6,9 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/testing/TestClock"
+import { World } from "../../src/engine/environment.ts"
 import { Permit, watch } from "../../src/engine/permit.ts"
-import { passing } from "../../src/engine/scoped.ts"
-import { World } from "../../src/engine/world.ts"
+import { passing } from "../../src/engine/scopedPass.ts"
 
 /** A permit that holds tokens and a pass, and says how they end. */
 const holding = (told: Array<string>, name = "") => {

@@ -52,7 +52,7 @@ describe("live-policy", () => {
     }).pipe(Effect.provide([RetryQuota.layer(), AdaptiveRateLimiter.layer()])))
 
   it("the shipped schema is that of the module", () => {
-    const shipped = new URL("../../dist/json/retry-config.schema.json", import.meta.url)
+    const shipped = new URL("../../dist/config/retry-config.schema.json", import.meta.url)
     if (!fs.existsSync(shipped)) return
     assert.deepStrictEqual(JSON.parse(fs.readFileSync(shipped, "utf8")), RetryConfigSchema.jsonSchema())
   })

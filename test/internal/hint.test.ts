@@ -1,6 +1,6 @@
 /** How long an answer asks to wait, by each header and form. */
 import { assert, describe, it } from "@effect/vitest"
-import { hintMillis, retryAfterMillis } from "../../src/internal/facts/hint.ts"
+import { hintMillis, retryAfterMillis } from "../../src/internal/classification/hint.ts"
 
 const nowMillis = Date.UTC(2026, 2, 17, 17, 37, 54)
 const minute = 60_000

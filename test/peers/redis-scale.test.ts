@@ -6,7 +6,7 @@ import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redis from "effect/persistence/Redis"
-import { type Exchange, script, type Settings } from "../../src/redis/internal/script.ts"
+import { type Exchange, script, type Settings } from "../../src/redis/internal/quotaScript.ts"
 import { freePort, startRedis } from "../utils/peers.ts"
 import { command, exchanges, quotaAt, timed, urlOf } from "./redis/fleet.ts"
 

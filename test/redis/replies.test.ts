@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { coolDownReplyOf } from "../../src/redis/internal/coolDownScript.ts"
 import { limiterReplyOf } from "../../src/redis/internal/limiterScript.ts"
-import { replyOf } from "../../src/redis/internal/script.ts"
+import { replyOf } from "../../src/redis/internal/quotaScript.ts"
 
 const readers = {
   "a cool-down": [coolDownReplyOf, [1, 250, "name"], [

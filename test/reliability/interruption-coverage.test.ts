@@ -18,21 +18,21 @@ const elsewhere: Readonly<Record<string, readonly [file: string, test: string]>>
   ...Object.fromEntries(
     ["homeOf", "serviceOf"].map((name) => [
       `Hedge.${name}`,
-      ["core/ResourceLimiters.test.ts", "a hedged call that is interrupted leaves nothing behind"] as const
+      ["resources/ResourceLimiters.test.ts", "a hedged call that is interrupted leaves nothing behind"] as const
     ])
   ),
   "AdaptiveRateLimiter.serviceOf": [
-    "core/AdaptiveRateLimiter.test.ts",
+    "gates/AdaptiveRateLimiter.test.ts",
     "has sent or gives its token back, at any step"
   ],
   "AdaptiveRateLimiter.make": [
-    "core/AdaptiveRateLimiter.test.ts",
+    "gates/AdaptiveRateLimiter.test.ts",
     "has sent or gives its token back, at any step"
   ],
   ...Object.fromEntries(
     ["CircuitBreakerGate", "layer", "make"].map((name) => [
       `CircuitBreakerGate.${name}`,
-      ["breaker/CircuitBreakerGate.test.ts", "calls leave the place of the probe free"] as const
+      ["gates/CircuitBreakerGate.test.ts", "calls leave the place of the probe free"] as const
     ])
   ),
   "RetryWorkflow.retry": ["workflow/RetryWorkflow.test.ts", "wherever it dies"],
@@ -40,25 +40,25 @@ const elsewhere: Readonly<Record<string, readonly [file: string, test: string]>>
   ...Object.fromEntries(
     ["ClientThrottle", "layer", "layerConfig", "make", "serviceOf", "state"].map((name) => [
       `ClientThrottle.${name}`,
-      ["core/ClientThrottle.test.ts", "whatever interrupts them, calls that were not made are no requests"] as const
+      ["gates/ClientThrottle.test.ts", "whatever interrupts them, calls that were not made are no requests"] as const
     ])
   ),
   ...Object.fromEntries(
     ["all", "bucket", "grpc", "inFlight", "share"].map((name) => [
       `RetryBudget.${name}`,
-      ["core/RetryBudget.test.ts", "loses nothing of a call over "] as const
+      ["quota/RetryBudget.test.ts", "loses nothing of a call over "] as const
     ])
   ),
   ...Object.fromEntries(
     ["CoolDown", "close", "layer", "layerConfig", "make", "serviceOf", "state"].map((name) => [
       `CoolDown.${name}`,
-      ["core/CoolDown.test.ts", "whatever interrupts them, calls leave nothing behind"] as const
+      ["gates/CoolDown.test.ts", "whatever interrupts them, calls leave nothing behind"] as const
     ])
   ),
   ...Object.fromEntries(
     ["TokenLimiter", "estimate", "layer", "layerConfig", "make", "state"].map((name) => [
       `TokenLimiter.${name}`,
-      ["core/TokenLimiter.test.ts", "whatever interrupts them, calls leave nothing behind"] as const
+      ["gates/TokenLimiter.test.ts", "whatever interrupts them, calls leave nothing behind"] as const
     ])
   ),
   "RetryLanguageModel.withRetry": ["llm/RetryLanguageModel.test.ts", "whatever interrupts it, "],
@@ -67,7 +67,7 @@ const elsewhere: Readonly<Record<string, readonly [file: string, test: string]>>
     ["Armed", "Chaos", "armed", "around", "counts", "layer"].map((name) => [
       `Chaos.${name}`,
       [
-        "core/Chaos.test.ts",
+        "testing/Chaos.test.ts",
         "whatever interrupts it, a send that is held, slow or dropped leaves nothing behind"
       ] as const
     ])
@@ -87,7 +87,7 @@ const elsewhere: Readonly<Record<string, readonly [file: string, test: string]>>
   ...Object.fromEntries(
     ["RetryConfig", "atMost", "layer", "live", "resource", "retry", "set", "status"].map((name) => [
       `RetryConfig.${name}`,
-      ["json/RetryConfigLive.test.ts", "while documents change, it leaves no slot taken"] as const
+      ["config/RetryConfigLive.test.ts", "while documents change, it leaves no slot taken"] as const
     ])
   ),
   ...Object.fromEntries(
@@ -106,7 +106,7 @@ const elsewhere: Readonly<Record<string, readonly [file: string, test: string]>>
     "whatever interrupts calls while the quota moves back and forth, no token is lost"
   ],
   "RetryConfig.hedged": [
-    "json/RetryConfigParts.test.ts",
+    "config/RetryConfigParts.test.ts",
     "whatever interrupts a hedged call while the document changes, no send goes on"
   ],
   ...Object.fromEntries(
@@ -120,7 +120,7 @@ const elsewhere: Readonly<Record<string, readonly [file: string, test: string]>>
     ["layerFile", "layerStream"].map((name) => [
       `RetryConfig.${name}`,
       [
-        "json/RetryConfigLive.test.ts",
+        "config/RetryConfigLive.test.ts",
         "however the layer of a stream is interrupted, nothing of it keeps running"
       ] as const
     ])
@@ -130,7 +130,7 @@ const elsewhere: Readonly<Record<string, readonly [file: string, test: string]>>
       name
     ) => [
       `ConcurrencyLimiter.${name}`,
-      ["core/ConcurrencyLimiter.test.ts", "whatever interrupts them, calls and slots leave nothing in flight"] as const
+      ["gates/ConcurrencyLimiter.test.ts", "whatever interrupts them, calls and slots leave nothing in flight"] as const
     ])
   )
 }

@@ -9,8 +9,8 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/testing/TestClock"
-import { earlier } from "../../src/testing/internal/clocks.ts"
-import { runOn, sweepPaceOf, withTestClock } from "../../src/testing/internal/time.ts"
+import { earlier } from "../../src/testing/internal/laterClock.ts"
+import { runOn, sweepPaceOf, withTestClock } from "../../src/testing/internal/virtualTime.ts"
 
 const defectOf = (exit: Exit.Exit<unknown, unknown>): Kit.NotEnded => {
   assert.isTrue(Exit.isFailure(exit))

@@ -2,9 +2,9 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type * as RetryQuota from "../../src/RetryQuota.ts"
 import type { RetryQuotaStore } from "../../src/RetryQuotaStore.ts"
-import { type Law, law, same, type Time, virtual, within } from "../../src/testing/internal/laws.ts"
+import { type Law, law, same, type Time, virtual, within } from "../../src/testing/internal/law.ts"
 import { lawsOf, waiting } from "../../src/testing/internal/storeLaws.ts"
-import { Subject } from "../../src/testing/internal/subject.ts"
+import { Subject } from "../../src/testing/internal/storeSubject.ts"
 
 /** Several kinds of buckets. */
 const kinds: Readonly<Record<string, RetryQuota.Options>> = {

@@ -3,10 +3,10 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { clockOf } from "../../src/internal/clock.ts"
 import type { Reservation, RetryQuotaStore } from "../../src/RetryQuotaStore.ts"
-import { earlier } from "../../src/testing/internal/clocks.ts"
-import { close, type Law, law, same, virtual, within } from "../../src/testing/internal/laws.ts"
+import { earlier } from "../../src/testing/internal/laterClock.ts"
+import { close, type Law, law, same, virtual, within } from "../../src/testing/internal/law.ts"
 import { type Make, resized } from "../../src/testing/internal/storeLaws.ts"
-import { Asker, Subject, withClock } from "../../src/testing/internal/subject.ts"
+import { Asker, Subject, withClock } from "../../src/testing/internal/storeSubject.ts"
 import { sweep } from "../../src/testing/internal/sweep.ts"
 
 /** A law of a store that counts retries, with a twin that sees the same except for what the law is about. */

@@ -1,9 +1,9 @@
 import * as Option from "effect/Option"
+import * as codes from "../../internal/classification/errorCodes.ts"
+import { retryAfterMillis } from "../../internal/classification/hint.ts"
+import { statusOf } from "../../internal/classification/wire.ts"
 import { wallMillis } from "../../internal/clock.ts"
-import * as codes from "../../internal/facts/codes.ts"
-import { retryAfterMillis } from "../../internal/facts/hint.ts"
-import { statusOf } from "../../internal/facts/wire.ts"
-import { get } from "../../internal/safe.ts"
+import { get } from "../../internal/tryGet.ts"
 import * as RetryClassifier from "../../RetryClassifier.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
 

@@ -14,13 +14,13 @@ import * as Option from "effect/Option"
 import type { Delay, Failing } from "../../engine/delay.ts"
 import { fromSource } from "../../engine/policy/policy.ts"
 import { checksOf, known } from "../../internal/checks.ts"
-import * as codes from "../../internal/facts/codes.ts"
-import { statusOf } from "../../internal/facts/wire.ts"
-import { get, short } from "../../internal/safe.ts"
+import * as codes from "../../internal/classification/errorCodes.ts"
+import { statusOf } from "../../internal/classification/wire.ts"
+import { get, short } from "../../internal/tryGet.ts"
 import * as RetryClassifier from "../../RetryClassifier.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
 import * as RetryPolicy from "../../RetryPolicy.ts"
-import { withTransport } from "../internal/transport.ts"
+import { withTransport } from "../internal/transportErrors.ts"
 
 /** From here on the ceiling stays the same, capped or not: in the SDK the shift would overflow. */
 const maxExponent = 30

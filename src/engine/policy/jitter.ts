@@ -1,5 +1,5 @@
 import { type Checks, checks, known } from "../../internal/checks.ts"
-import { isObject } from "../../internal/refusal.ts"
+import { isObject } from "../../internal/invalidField.ts"
 import type { Jitter } from "../delay.ts"
 
 /** The checked jitter option. */

@@ -1,5 +1,5 @@
-import { tokenEpsilon } from "./bucket.ts"
-import { cubeRoot } from "./portable.ts"
+import { cubeRoot } from "./portableMath.ts"
+import { tokenEpsilon } from "./tokenBucket.ts"
 
 /** The constants of the CUBIC limiter, under their published names. Times in seconds. */
 export interface CubicConfig {

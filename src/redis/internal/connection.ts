@@ -6,7 +6,7 @@ import * as Layer from "effect/Layer"
 import * as Redis from "effect/persistence/Redis"
 import * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
-import { Turns } from "./turns.ts"
+import { Turns } from "./batches.ts"
 
 /** The Redis client, once there is one. */
 export type Connection = Effect.Effect<Redis.Redis["Service"], unknown>

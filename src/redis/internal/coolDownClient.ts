@@ -1,4 +1,4 @@
-import type { CoolDownGate, Peers } from "../../state/coolDown.ts"
+import type { CoolDownGate, Peers } from "../../gates/internal/coolDownGate.ts"
 import { type CoolDownReply, coolDownReplyOf, coolDownScript, type CoolDownSettings } from "./coolDownScript.ts"
 import { anytime, type Exchange, type Exchanges, type Look, type Topic } from "./exchanges.ts"
 

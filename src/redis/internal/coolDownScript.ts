@@ -1,5 +1,5 @@
 import * as Redis from "effect/persistence/Redis"
-import { numberOf } from "./reply.ts"
+import { numberOf } from "./scriptReply.ts"
 
 /** The settings of a cool-down, sent with every exchange. */
 export interface CoolDownSettings {

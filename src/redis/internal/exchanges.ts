@@ -7,9 +7,9 @@ import type * as Redis from "effect/persistence/Redis"
 import * as Random from "effect/Random"
 import * as Scope from "effect/Scope"
 import { clockOf, monotonicMillis } from "../../internal/clock.ts"
+import type { Turns } from "./batches.ts"
 import { closeWithin, type Connect, type Connection } from "./connection.ts"
-import { reasonOf } from "./reason.ts"
-import type { Turns } from "./turns.ts"
+import { reasonOf } from "./failureReason.ts"
 
 /** An exchange without a response in time may still be on its way: for this long, nothing more is sent. */
 export const lostMillis = 30_000

@@ -1,7 +1,7 @@
 import type * as Effect from "effect/Effect"
+import { AdaptiveGate, type AdaptiveOptions, initial } from "../../gates/internal/adaptiveGate.ts"
 import * as Cubic from "../../internal/math/cubic.ts"
 import type { Outcome, Send } from "../../SendGate.ts"
-import { AdaptiveGate, type AdaptiveOptions, initial } from "../../state/adaptive.ts"
 import type { FleetCurve, LimiterReply } from "./limiterScript.ts"
 
 /** The other processes of a fleet. */

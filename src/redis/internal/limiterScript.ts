@@ -1,5 +1,5 @@
 import * as Redis from "effect/persistence/Redis"
-import { numberOf } from "./reply.ts"
+import { numberOf } from "./scriptReply.ts"
 
 /** The settings of a shared limiter, sent with every exchange. Rates in sends per second. */
 export interface LimiterSettings {

@@ -6,11 +6,11 @@ import type * as Scope from "effect/Scope"
 import { attempt, withRetry } from "../../Attempt.ts"
 import * as RetryPolicy from "../../RetryPolicy.ts"
 import * as SendGate from "../../SendGate.ts"
-import { earlier } from "./clocks.ts"
-import { endings, type Entry, type GateSubject, Witness } from "./gates.ts"
-import { ended, type Law, law, same, stopped, until, virtual, within } from "./laws.ts"
-import { defect, ok, outcomes, throttled, transient } from "./outcomes.ts"
+import { earlier } from "./laterClock.ts"
+import { ended, type Law, law, same, stopped, until, virtual, within } from "./law.ts"
+import { defect, ok, outcomes, throttled, transient } from "./scriptedService.ts"
 import { sweep } from "./sweep.ts"
+import { endings, type Entry, type GateSubject, Witness } from "./witnessGate.ts"
 
 /**
  * What a gate does with a send that it holds back.

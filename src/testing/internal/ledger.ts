@@ -2,10 +2,10 @@ import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { checksOf } from "../../internal/checks.ts"
 import { monotonicMillis } from "../../internal/clock.ts"
+import { MemoryStore } from "../../quota/internal/memoryStore.ts"
+import { setTokens } from "../../quota/internal/setTokens.ts"
 import * as RetryQuota from "../../RetryQuota.ts"
 import type { Ask, Reservation, RetryQuotaStore } from "../../RetryQuotaStore.ts"
-import { MemoryStore } from "../../state/memoryStore.ts"
-import { setTokens } from "../../state/setTokens.ts"
 
 /**
  * A store around another that accounts for what is taken from it.

@@ -4,12 +4,12 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Scheduler from "effect/Scheduler"
-import * as AdaptiveRateLimiter from "../../AdaptiveRateLimiter.ts"
+import * as AdaptiveRateLimiter from "../../gates/AdaptiveRateLimiter.ts"
 import * as RetryQuota from "../../RetryQuota.ts"
 import type { RetryQuotaStore } from "../../RetryQuotaStore.ts"
 import { type Accounted, makeQuota, quotaOver } from "./ledger.ts"
-import { makeSteady, type SteadyLimiter, type SteadyLimiterOptions } from "./limiter.ts"
-import { runOn, sweepPaceOf, type TimeOptions, withTestClock } from "./time.ts"
+import { makeSteady, type SteadyLimiter, type SteadyLimiterOptions } from "./steadyLimiter.ts"
+import { runOn, sweepPaceOf, type TimeOptions, withTestClock } from "./virtualTime.ts"
 
 /**
  * Where an effect was interrupted.

@@ -4,7 +4,7 @@ import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import * as RetryObserver from "../../RetryObserver.ts"
-import { format, formatTime, parse } from "./notation.ts"
+import { format, formatTime, parse } from "./timelineText.ts"
 
 /**
  * A timeline that is not as expected. Test runners show the difference between `actual` and `expected`.

@@ -1,0 +1,157 @@
+import type { RetryErrorInfo, RetryStrategyV2, RetryToken, StandardRetryToken } from "@smithy/types"
+import * as Clock from "effect/Clock"
+import type * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import * as RetryStrategy from "../../../drivers/RetryStrategy.ts"
+import { Refused } from "../../../internal/refused.ts"
+import { get } from "../../../internal/tryGet.ts"
+import { classify, CurrentClassifier } from "../../../RetryClassifier.ts"
+import * as RetryInfo from "../../../RetryInfo.ts"
+import { signalOf } from "./abortSignal.ts"
+import { Deliverable, watchDelivery } from "./tokenDelivery.ts"
+
+/** What a strategy knows about a call. */
+interface SdkCall {
+  readonly longPolling: boolean
+  readonly signal: AbortSignal | undefined
+}
+
+/** One of our tokens, in the SDK's form. */
+class SdkToken extends Deliverable implements StandardRetryToken {
+  readonly owner: SdkStrategy
+  readonly token: RetryStrategy.Token
+  readonly call: SdkCall
+  readonly $retryLog: { readonly acquisitionDelay: number }
+
+  constructor(owner: SdkStrategy, token: RetryStrategy.Token, call: SdkCall) {
+    super()
+    this.owner = owner
+    this.token = token
+    this.call = call
+    this.$retryLog = { acquisitionDelay: Duration.toMillis(Duration.sum(token.waited, token.delay)) }
+  }
+
+  getRetryCount(): number {
+    return this.token.attempt - 1
+  }
+
+  getRetryDelay(): number {
+    return 0
+  }
+
+  getRetryCost(): number | undefined {
+    return this.token.attempt === 1 ? undefined : this.token.cost
+  }
+
+  isLongPoll(): boolean {
+    return this.call.longPolling
+  }
+}
+
+/** The facts in what the SDK reports about a failure, if our own classifier does not know it. */
+const byType = ({ errorType }: RetryErrorInfo): RetryInfo.RetryInfo | undefined => {
+  switch (errorType) {
+    case "THROTTLING":
+      return RetryInfo.throttled()
+    case "TRANSIENT":
+      return RetryInfo.transient
+    default:
+      return undefined
+  }
+}
+
+const factsOf = (info: RetryErrorInfo): Effect.Effect<RetryInfo.RetryInfo | undefined> =>
+  Effect.gen(function*() {
+    const classifier = yield* CurrentClassifier
+    const facts = Option.getOrUndefined(classify(classifier, info.error)) ?? byType(info)
+    if (facts === undefined || facts.retryAfter !== undefined || !(info.retryAfterHint instanceof Date)) return facts
+    const retryAfter = info.retryAfterHint.getTime() - (yield* Clock.currentTimeMillis)
+    return RetryInfo.make({ ...facts, retryAfter: Math.min(retryAfter, Number.MAX_SAFE_INTEGER) })
+  })
+
+/** Stands for an error of the client that is not known to be transient: no policy retries it. */
+const clientError = { [RetryInfo.TypeId]: RetryInfo.notRetryable, [Refused]: true }
+
+/** The strategy of a policy, as the SDK's retry middleware drives it. */
+export class SdkStrategy implements RetryStrategyV2 {
+  readonly mode: "standard" | "adaptive"
+  readonly maxAttempts: number
+  private readonly service: RetryStrategy.Service<unknown>
+  private readonly context: Context.Context<never>
+
+  constructor(
+    service: RetryStrategy.Service<unknown>,
+    context: Context.Context<never>,
+    { adaptive, maxAttempts }: { readonly adaptive: boolean; readonly maxAttempts: number }
+  ) {
+    this.service = service
+    this.context = context
+    this.mode = adaptive ? "adaptive" : "standard"
+    this.maxAttempts = maxAttempts
+  }
+
+  acquireInitialRetryToken(retryTokenScope: string): Promise<RetryToken> {
+    const longPolling = retryTokenScope.includes(":longpoll")
+    const call = { longPolling, signal: signalOf(retryTokenScope) }
+    return this.issue(this.service.acquireInitialToken({ longPolling }), call)
+  }
+
+  refreshRetryTokenForRetry(tokenToRenew: RetryToken, errorInfo: RetryErrorInfo): Promise<RetryToken> {
+    const refresh = this.refresh(tokenToRenew, errorInfo)
+    return this.owns(tokenToRenew)
+      ? this.issue(refresh, tokenToRenew.call, tokenToRenew.token)
+      : this.issue(refresh, { longPolling: false, signal: undefined })
+  }
+
+  recordSuccess(token: RetryToken): void {
+    if (!this.owns(token)) return
+    const exit = Effect.runSyncExitWith(this.context)(this.service.recordSuccess(token.token))
+    if (Exit.isFailure(exit)) {
+      Effect.runForkWith(this.context)(Effect.logDebug("a success was not recorded", exit.cause))
+    }
+  }
+
+  private owns(token: RetryToken): token is SdkToken {
+    return token instanceof SdkToken && token.owner === this
+  }
+
+  /** The next token, after its backoff. A call aborted in flight counts neither as success nor as failure. */
+  private refresh(token: RetryToken, info: RetryErrorInfo): Effect.Effect<RetryStrategy.Token, unknown> {
+    if (!this.owns(token)) return Effect.die(new RetryStrategy.InvalidToken({ reason: "foreign" }))
+    if (get(info.error, "name") === "AbortError") return Effect.fail(info.error)
+    return Effect.flatMap(factsOf(info), (facts) => {
+      const isRefused = info.errorType === "CLIENT_ERROR" && (facts === undefined || facts.safety === "No")
+      const error = isRefused ? clientError : info.error
+      return this.service.refreshRetryToken(token.token, error).pipe(
+        Effect.provideService(
+          CurrentClassifier,
+          () => Option.fromNullishOr(isRefused ? RetryInfo.notRetryable : facts)
+        ),
+        Effect.tap(({ delay }) => Duration.isZero(delay) ? Effect.void : Effect.sleep(delay))
+      )
+    })
+  }
+
+  /**
+   * Passes a token to the middleware. One that comes after the call was aborted goes back. If an abort keeps the
+   * strategy from seeing the previous attempt's error, that attempt ended without an outcome.
+   */
+  private issue(
+    acquire: Effect.Effect<RetryStrategy.Token, unknown>,
+    call: SdkCall,
+    before?: RetryStrategy.Token
+  ): Promise<RetryToken> {
+    const { signal } = call
+    const token = Effect.map(acquire, (token) => new SdkToken(this, token, call))
+    const promise = Effect.runPromiseWith(this.context)(token, signal === undefined ? {} : { signal })
+    return watchDelivery(promise, ({ token }, isLost) => {
+      const check = Effect.suspend(() => isLost() ? token.abandon : token.leave)
+      Effect.runForkWith(this.context)(Effect.andThen(Effect.yieldNow, check))
+    }, () => {
+      if (before !== undefined) RetryStrategy.discard(before)
+    })
+  }
+}

@@ -1,0 +1,82 @@
+import * as Option from "effect/Option"
+import { Refused } from "../../../internal/refused.ts"
+import { get } from "../../../internal/tryGet.ts"
+import * as RetryClassifier from "../../../RetryClassifier.ts"
+import * as RetryInfo from "../../../RetryInfo.ts"
+
+/** STS could not reach the identity provider: its own name, and the one on the wire. */
+const identityProviderCodes: ReadonlySet<unknown> = new Set([
+  "IDPCommunicationError",
+  "IDPCommunicationErrorException"
+])
+
+const veto = Option.some(RetryInfo.notRetryable)
+const transient = Option.some(RetryInfo.transient)
+
+const aborted: RetryClassifier.RetryClassifier = (error) => get(error, "name") === "AbortError" ? veto : Option.none()
+
+/** What the SDK for JavaScript considers transient beyond the default chain. */
+const special: RetryClassifier.RetryClassifier = (error) => {
+  const name = get(error, "name")
+  if (identityProviderCodes.has(name) || identityProviderCodes.has(get(error, "Code"))) return transient
+  const message = get(error, "message")
+  const expired = name === "InvalidSignatureException" && typeof message === "string" &&
+    message.includes("Signature expired")
+  return expired ? transient : Option.none()
+}
+
+/** The default chain between the two, applied to each cause: the cause of an abort is no reason to retry. */
+const known = RetryClassifier.followingCause(RetryClassifier.chain([
+  aborted,
+  RetryClassifier.carried,
+  RetryClassifier.effectErrors,
+  RetryClassifier.aws,
+  RetryClassifier.httpStatus,
+  RetryClassifier.network,
+  RetryClassifier.grpc,
+  special
+]))
+
+const faultOf = (error: unknown): RetryInfo.Fault | undefined => {
+  const fault = get(error, "$fault")
+  return fault === "client" || fault === "server" ? fault : undefined
+}
+
+/** The facts of an error of the SDK; none if it is unknown. */
+export const classifier: RetryClassifier.RetryClassifier = (error) => {
+  const own = RetryInfo.fromError(error)
+  if (Option.isSome(own)) return own
+  return Option.map(known(error), (info) => RetryInfo.make({ ...info, fault: faultOf(error) ?? info.fault }))
+}
+
+/** The facts of an error that ended a send: those of the classifier, else not retryable. */
+const factsOf = (error: unknown): RetryInfo.RetryInfo =>
+  Option.getOrElse(
+    RetryClassifier.classify(classifier, error),
+    () => RetryInfo.make({ safety: "No", fault: faultOf(error) })
+  )
+
+/** Puts a hidden property on an error. An error that cannot take it stays as it is. */
+const hide = (error: object, key: PropertyKey, value: unknown): void => {
+  try {
+    Reflect.defineProperty(error, key, { value, enumerable: false, configurable: true, writable: true })
+  } catch {
+    // A proxy may refuse by throwing.
+  }
+}
+
+/** Attaches the facts to an error, and returns them. It stays the same object, with the same visible properties. */
+export const carry = (error: unknown): RetryInfo.RetryInfo => {
+  const own = RetryInfo.fromError(error)
+  if (Option.isSome(own)) return own.value
+  const info = factsOf(error)
+  if (typeof error === "object" && error !== null) hide(error, RetryInfo.TypeId, info)
+  return info
+}
+
+/** Marks an error so that its send is not repeated under any policy. */
+export const forbid = (error: unknown): void => {
+  if (typeof error !== "object" || error === null) return
+  hide(error, RetryInfo.TypeId, RetryInfo.notRetryable)
+  hide(error, Refused, true)
+}

@@ -1,0 +1,295 @@
+/**
+ * Schemas of policies: for settings with `Config.schema`, for requests, for the JSON Schema of an editor.
+ *
+ * The package's index does not export this module: import `effect-retry/RetryPolicySchema`. `effect-retry/RetryPolicyJson`
+ * reads the same JSON without a Schema.
+ *
+ * **Example** (A policy among other settings)
+ *
+ * ```ts
+ * const Settings = Schema.Struct({ url: Schema.String, retry: RetryPolicySchema.RetryPolicyFromJson })
+ *
+ * const settings = Schema.decodeUnknownEffect(Settings)({
+ *   url: "https://orders",
+ *   retry: { steps: [{ fixed: { delay: "1 second" } }, { maxAttempts: 4 }, "whileRetryable"] }
+ * })
+ * ```
+ *
+ * @since 0.1.0
+ */
+
+import * as Effect from "effect/Effect"
+import * as Equal from "effect/Equal"
+import * as Schema from "effect/Schema"
+import * as SchemaIssue from "effect/SchemaIssue"
+import * as SchemaTransformation from "effect/SchemaTransformation"
+import { Refusal } from "../internal/invalidField.ts"
+import { isRetryPolicy, type Json as LooseJson } from "../RetryPolicy.ts"
+import { documentOf } from "./internal/jsonSchema.ts"
+import { read } from "./internal/policyReader.ts"
+import { Amount, count, expecting, Factor, given, maybe, Share } from "./internal/schemaFields.ts"
+import type { Policy } from "./RetryPolicyJson.ts"
+
+const expectedDuration = `milliseconds, or a text such as "250ms", "20s", "2 minutes"`
+
+/**
+ * A duration of a policy: milliseconds, or a string such as `"250ms"` or `"20 seconds"`.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Time = Schema.Union([
+  Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0, expecting(expectedDuration))),
+  Schema.String.check(
+    Schema.isPattern(
+      /^\d+(\.\d+)?( (nanos?|micros?|millis?|seconds?|minutes?|hours?|days?|weeks?)| ?(ns|us|µs|ms|s|m|min|h|d|w))$/,
+      expecting(expectedDuration)
+    )
+  )
+]).annotate({
+  identifier: "PolicyTime",
+  expected: expectedDuration,
+  title: `A duration: ${expectedDuration}`
+})
+
+const Jitter = Schema.Union([
+  Schema.Literals(["none", "full", "equal"]),
+  Schema.Struct({ proportional: given(Share, "The share by which a delay varies to either side.") })
+]).annotate({ identifier: "Jitter", title: "How a delay is randomized" })
+
+const spreading = {
+  cap: maybe(Time, "The longest delay, not below the base. Default: none."),
+  jitter: maybe(Jitter, "How the delay is randomized. Default \"none\".")
+}
+
+const base = given(Time, "The first delay.")
+
+const JavaBackoff = Schema.Struct({
+  baseDelay: given(Time, "The first ceiling."),
+  maxBackoff: given(Time, "The highest ceiling.")
+})
+
+/** An object with one of the keys. */
+const oneKey = <S extends Schema.Struct.Fields>(fields: S, what: string) =>
+  Schema.Struct(fields).check(
+    Schema.isMinProperties(1, expecting(`one ${what}`)),
+    Schema.isMaxProperties(1, expecting(`one ${what}`))
+  )
+
+/** Another policy. */
+const Another = Schema.suspend((): Schema.Codec<LooseJson> => Json as any)
+
+const Several = Schema.NonEmptyArray(Another)
+
+const Source = Schema.Union([
+  Schema.Literals(["immediate", "never"]),
+  oneKey({
+    exponential: maybe(
+      Schema.Struct({ base, factor: maybe(Factor, "The growth factor of the delay. Default 2."), ...spreading }),
+      "base * factor^(n - 1) before retry n."
+    ),
+    linear: maybe(
+      Schema.Struct({
+        base,
+        increment: maybe(Time, "How much longer each further delay is. Default: the base."),
+        ...spreading
+      }),
+      "base + increment * (n - 1) before retry n."
+    ),
+    fibonacci: maybe(Schema.Struct({ base, ...spreading }), "1, 1, 2, 3, 5, ... times the base."),
+    fixed: maybe(
+      Schema.Struct({ delay: given(Time, "The delay."), jitter: spreading.jitter }),
+      "The same delay before every retry."
+    ),
+    decorrelated: maybe(
+      Schema.Struct({
+        base: given(Time, "The least delay."),
+        cap: given(Time, "The longest delay, not below the base."),
+        additive: maybe(Schema.Boolean, "Adds the random part to the base. Default false.")
+      }),
+      "Between the base and three times the previous delay."
+    ),
+    "JavaV1.exponentialBackoff": maybe(JavaBackoff, "The delays of the AWS SDK for Java 1.x, without jitter."),
+    "JavaV1.fullJitterBackoff": maybe(JavaBackoff, "The delays of the AWS SDK for Java 1.x after ordinary failures."),
+    "JavaV1.equalJitterBackoff": maybe(JavaBackoff, "The delays of the AWS SDK for Java 1.x after throttles."),
+    "JavaScriptV2.backoff": maybe(
+      Schema.Struct({
+        base: maybe(Time, "The first ceiling. Default 100 milliseconds."),
+        addRetryAfter: maybe(Schema.Boolean, "Whether a server's hint is added to the delay. Default false."),
+        maxRetryAfter: maybe(Time, "The longest hint to add. Default 20 seconds.")
+      }),
+      "The delays of the AWS SDK for JavaScript 2.x."
+    ),
+    "Kotlin.exponentialBackoffWithJitter": maybe(
+      Schema.Struct({
+        initialDelay: maybe(Time, "The first ceiling. Default 10 milliseconds, in retry behavior 2.1 50."),
+        scaleFactor: maybe(Factor, "The growth factor of the ceiling. Default 1.5, in retry behavior 2.1 2."),
+        jitter: maybe(Share, "The share of the ceiling that randomness may remove. Default 1."),
+        maxBackoff: maybe(
+          Schema.Union([Schema.Literal("Infinity"), Time]),
+          "The highest ceiling. Default 20 seconds."
+        ),
+        throttlingBaseDelay: maybe(Time, "The first ceiling after a throttle. Default 1 second."),
+        retryAfterMaxOvershoot: maybe(
+          Time,
+          "In retry behavior 2.1, how far a server's hint may lengthen the delay. Default 5 seconds."
+        ),
+        useNewRetries: maybe(Schema.Boolean, "The defaults of retry behavior 2.1. Default false.")
+      }),
+      "The delays of the AWS SDK for Kotlin."
+    ),
+    max: maybe(Several, "Retries while all would: the longest delay, the dearest cost."),
+    min: maybe(Several, "Retries while any would: the shortest delay, the cheapest cost.")
+  }, "source of delays")
+]).annotate({ identifier: "PolicySource", title: "Where the delays of a policy come from" })
+
+const named = Schema.Literals([
+  "honorRetryAfter",
+  "outermostOnly",
+  "whileMaybeRetryable",
+  "whileRetryable",
+  "withMaybeRetryable",
+  "withoutDeadline",
+  "RetryGrpc.honorPushback"
+])
+
+const Price = Schema.Struct({
+  cost: maybe(Amount, "Tokens that a retry takes. Default 5."),
+  timeoutCost: maybe(Amount, "Tokens that a retry after a timeout takes. Default: the cost."),
+  throttlingCost: maybe(Amount, "Tokens that a retry after a throttle takes. Default: the cost."),
+  longPolling: maybe(
+    Schema.Boolean,
+    "Whether a call that the quota refuses to retry is held for its delay before it fails. Default false."
+  )
+}).annotate({ identifier: "PolicyPrice", title: "What a retry takes from the quota" })
+
+const beyond = Schema.Literals(["clamp", "stop"])
+
+const Combinator = Schema.Union([
+  named,
+  oneKey({
+    capped: maybe(Time, "The longest delay, after all previous steps."),
+    jittered: maybe(Jitter, "Randomizes every delay."),
+    honorRetryAfter: maybe(
+      Schema.Struct({
+        atMost: maybe(Time, "The longest hint to follow. Default: no such bound."),
+        overshoot: maybe(Time, "How far a hint may lengthen the delay. Default 5 seconds, or none with atMost."),
+        beyond: maybe(beyond, "Whether a longer hint is cut or ends retrying. Default \"clamp\".")
+      }),
+      "Waits at least as long as the server asked."
+    ),
+    whenThrottled: maybe(Another, "The policy that applies after a throttle."),
+    concat: maybe(Another, "The policy that follows when this one stops."),
+    maxAttempts: maybe(count(1), "Attempts of a call, the first included."),
+    withMaxAttempts: maybe(count(1), "The same, in place of earlier limits."),
+    deadline: maybe(Time, "How long after the start of its call a retry may still begin."),
+    withDeadline: maybe(Time, "The same, in place of earlier limits."),
+    quotaGated: maybe(Price, "Pays for every retry from the quota."),
+    withQuota: maybe(Price, "The same, in place of earlier costs."),
+    requires: maybe(Schema.Literal("AdaptiveRateLimiter"), "Requires a gate, which holds back every send."),
+    "RetryGrpc.honorPushback": maybe(
+      Schema.Struct({
+        atMost: maybe(Time, "The longest pushback to follow. Default 1 minute."),
+        beyond: maybe(beyond, "Whether a longer pushback is cut or ends retrying. Default \"stop\".")
+      }),
+      "Waits exactly as long as a gRPC server says."
+    )
+  }, "combinator")
+]).annotate({ identifier: "PolicyStep", title: "A combinator: its name, or its name and argument" })
+
+/**
+ * The steps of a policy: a source of delays, then combinators in order.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Steps = Schema.TupleWithRest(Schema.Tuple([Source]), [Combinator]).annotate({
+  identifier: "PolicySteps",
+  title: "The steps of a policy: a source of delays, then combinators in order"
+})
+
+/**
+ * The JSON form of a policy, typed and described key by key: `Schema.toJsonSchemaDocument` passes this on to an editor.
+ *
+ * **Gotchas**
+ *
+ * It checks only the structure. {@link RetryPolicyFromJson} checks whether values fit together, such as a cap and its
+ * base.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Json = Schema.Struct({
+  steps: given(Steps, "A source of delays, then combinators in order.")
+}).annotate({ identifier: "Policy", title: "A policy by its steps" })
+
+/**
+ * The type of {@link Json}.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Json = typeof Json.Type
+
+const issueOf = ({ expected, path, value }: Refusal): SchemaIssue.Issue =>
+  new SchemaIssue.Pointer(path, new SchemaIssue.InvalidValue({ expected }, value))
+
+const made = (json: unknown): Effect.Effect<Policy, SchemaIssue.Issue> => {
+  const found = read(json, {})
+  return found instanceof Refusal ? Effect.fail(issueOf(found)) : Effect.succeed(found)
+}
+
+/** A function has a name in JSON too, but it could not be read back. */
+const transformation = SchemaTransformation.transformEffect<Policy, Json>({
+  decode: made,
+  encode: (policy) => {
+    const json = policy.toJSON() as unknown as Json
+    return Effect.as(made(json), json)
+  }
+})
+
+/**
+ * A policy. As JSON, with `Schema.toCodecJson`, it has the form of {@link Json}.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const RetryPolicy: Schema.declare<Policy> = Schema.declare(
+  (u): u is Policy => isRetryPolicy(u),
+  {
+    expected: "a RetryPolicy",
+    toCodecJson: () => Schema.link<Policy>()(Json, transformation),
+    toEquivalence: () => Equal.asEquivalence(),
+    toFormatter: () => String
+  }
+)
+
+/**
+ * A policy from its JSON form.
+ *
+ * **Details**
+ *
+ * Decoding errors name the path of the problem, such as `["steps"][2]["capped"]`. Encoding fails for a policy with a
+ * function or a schedule, which have no JSON.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const RetryPolicyFromJson: Schema.decodeTo<Schema.declare<Policy>, typeof Json> = Json.pipe(
+  Schema.decodeTo(RetryPolicy, transformation)
+)
+
+/**
+ * The JSON Schema, draft 2020-12, of the encoded form of a schema, in the way editors show best: the description of a
+ * key is next to its type. Unknown keys are errors.
+ *
+ * **Example** (The schema of a settings file with a policy)
+ *
+ * ```ts
+ * const schema = RetryPolicySchema.toJsonSchema(Schema.Struct({ retry: RetryPolicySchema.Json }))
+ * ```
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const toJsonSchema = (schema: Schema.Constraint): unknown => documentOf(schema)

@@ -1,0 +1,119 @@
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import { partsOf } from "../../engine/policy/policy.ts"
+import { type Fields, isObject, known, type Path, type Refusal, refuse } from "../../internal/invalidField.ts"
+import type { StoreOptions } from "../../quota/internal/memoryStore.ts"
+import * as RetryPolicy from "../../RetryPolicy.ts"
+import type { Policy } from "../RetryPolicyJson.ts"
+import type { Shareable } from "./fleetQuota.ts"
+import type { Fleet } from "./fleetStores.ts"
+import { sections } from "./gateSections.ts"
+import { made, reading, revived } from "./policyReader.ts"
+import { policyAt } from "./shortPolicy.ts"
+
+/** What a document says about a resource. */
+export interface Entry {
+  /** Whether the document says nothing about it. */
+  readonly isGuess: boolean
+  readonly isOff: boolean
+  readonly policy: Policy
+  /** The checked options, and the JSON they were made from, by the key of a section. */
+  readonly parts: { readonly [section: string]: { readonly options: unknown; readonly json: string } | undefined }
+}
+
+/** A whole document. */
+export interface Document {
+  readonly others: Entry
+  readonly resources: ReadonlyMap<string, Entry>
+}
+
+const maxResources = 10_000
+
+const isOff = (given: unknown, path: Path): boolean =>
+  given === undefined || given === "on" || given === "off"
+    ? given === "off"
+    : refuse(path, given, `"on" or "off"`)
+
+const object = (given: unknown, path: Path, expected = "an object"): Fields =>
+  given === undefined ? {} : isObject(given) ? given : refuse(path, given, expected)
+
+const part = (key: string, given: unknown, path: Path, fleet: Fleet | undefined) => {
+  if (given === undefined) return undefined
+  const section = sections[key]!
+  const fields = object(given, path)
+  known(fields, section.keys, path)
+  const values = Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, revived(value)]))
+  return { options: made(() => section.check(values, path, fleet), path, given), json: JSON.stringify(fields) }
+}
+
+/** What code allows policies of documents. */
+export interface Ceiling {
+  readonly attempts: number
+  readonly leastMillis: number
+  readonly unsafe: boolean
+}
+
+/** What surrounds a document: nothing of it is in the document. */
+export interface Surroundings {
+  readonly ceiling: Ceiling
+  readonly fleet: Fleet | undefined
+}
+
+/** Set by code around the layer. */
+export const CurrentCeiling: Context.Reference<Ceiling> = /* @__PURE__ */ Context.Reference<Ceiling>(
+  "effect-retry/RetryConfig/CurrentCeiling",
+  { defaultValue: () => ({ attempts: 10, leastMillis: 0, unsafe: true }) }
+)
+
+const entry = (given: unknown, path: Path, offForAll: boolean, { ceiling, fleet }: Surroundings): Entry => {
+  const fields = object(given, path)
+  known(fields, ["retries", "policy", ...Object.keys(sections)], path)
+  const policy = below(ceiling, policyAt(fields["policy"] ?? {}, [...path, "policy"]), [...path, "policy"])
+  const needed = { ...fields, limiter: fields["limiter"] ?? (partsOf(policy).adaptive ? {} : undefined) }
+  const parts = Object.fromEntries(
+    Object.keys(sections).map((key) => [key, part(key, (needed as Fields)[key], [...path, key], fleet)])
+  )
+  affordable(policy, (parts["quota"]?.options as Shareable<StoreOptions> | undefined)?.options, path)
+  return {
+    isGuess: given === undefined,
+    isOff: isOff(fields["retries"], [...path, "retries"]) || offForAll,
+    policy,
+    parts
+  }
+}
+
+/** The policy, at most as much as code allows. One that asks for more by number is refused, not cut. */
+const below = ({ attempts, leastMillis, unsafe }: Ceiling, policy: Policy, path: Path): Policy => {
+  const { maxAttempts } = RetryPolicy.limits(policy)
+  if (maxAttempts > attempts && maxAttempts < Infinity) {
+    refuse(path, maxAttempts, `a policy of at most ${attempts} attempts, which RetryConfig.atMost changes`)
+  }
+  const bounded = maxAttempts > attempts ? RetryPolicy.maxAttempts(policy, attempts) : policy
+  const paced = leastMillis === 0
+    ? bounded
+    : RetryPolicy.mapDelay(bounded, (delay) => Duration.max(delay, Duration.millis(leastMillis)))
+  return unsafe ? paced : RetryPolicy.whileRetryable(paced)
+}
+
+/** A quota that cannot pay for a single retry would silently switch retries off. */
+const affordable = (policy: Policy, quota: { readonly capacity: number } | undefined, path: Path): void => {
+  const cost = RetryPolicy.limits(policy).quota?.cost ?? 0
+  const capacity = quota?.capacity ?? 500
+  if (cost > capacity) refuse([...path, "quota", "capacity"], capacity, `at least ${cost}, the cost of a retry`)
+}
+
+const document = (json: unknown, around: Surroundings): Document => {
+  if (!isObject(json)) return refuse([], json, "an object with resources")
+  known(json, ["$schema", "retries", "default", "resources"], [])
+  const offForAll = isOff(json["retries"], ["retries"])
+  const resources = Object.entries(object(json["resources"], ["resources"], "an object with a key for each resource"))
+  if (resources.length > maxResources) refuse(["resources"], resources.length, `at most ${maxResources} resources`)
+  return {
+    others: entry(json["default"], ["default"], offForAll, around),
+    resources: new Map(resources.map(([name, given]) => [name, entry(given, ["resources", name], offForAll, around)]))
+  }
+}
+
+/** The document from its JSON, or what is wrong with it. */
+export const documentOf = (json: unknown, around: Surroundings): Document | Refusal =>
+  reading(json, () => document(json, around))

@@ -1,0 +1,148 @@
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import { monotonicMillis } from "../../internal/clock.ts"
+import { isObject, known, type Path, refuse } from "../../internal/invalidField.ts"
+import type { AnyContext } from "../../internal/shared.ts"
+import type { StoreOptions } from "../../quota/internal/memoryStore.ts"
+import { MovingStore } from "../../quota/internal/replaceableStore.ts"
+import { LiveStore } from "../../quota/internal/resizableStore.ts"
+import * as RetryQuota from "../../RetryQuota.ts"
+import { CurrentFleet, type Fleet, type FleetOptions, type FleetPart, type Owner } from "./fleetStores.ts"
+import { below, made } from "./policyReader.ts"
+import type { Part } from "./resourcePart.ts"
+
+/** The options of a section that a fleet may share. */
+export interface Shareable<Options> {
+  readonly options: Options
+  /** How it is shared; `undefined` if the process has its own. */
+  readonly shared: FleetOptions | undefined
+}
+
+const everywhere = ["name", "prefix", "timeout", "fallbackTime"]
+
+/** The keys below `redis`, by section. */
+const keys: { readonly [Key in keyof Fleet]: ReadonlyArray<string> } = {
+  quota: [...everywhere, "leaseTime", "idleTimeToLive", "flushInterval", "fallback"],
+  limiter: [...everywhere, "lookInterval", "idleTimeToLive"],
+  coolDown: [...everywhere, "lookInterval"]
+}
+
+const fallbackKeys = ["capacity", "initial", "refillPerSecond"]
+
+const checkFallback = (fallback: unknown, path: Path): void => {
+  if (fallback === undefined) return
+  if (!isObject(fallback)) return refuse(path, fallback, "an object")
+  known(fallback, fallbackKeys, path)
+}
+
+/** Reads a section: its own options, and below `redis` how it is shared. */
+export const shareable = <Options>(section: keyof Fleet, validated: (own: object) => Options) =>
+(
+  { redis, ...own }: { readonly [key: string]: unknown },
+  path: Path,
+  fleet: Fleet | undefined
+): Shareable<Options> => {
+  const options = validated(own)
+  if (redis === undefined) return { options, shared: undefined }
+  const at = [...path, "redis"]
+  const given = below(redis, keys[section], at)
+  checkFallback(given["fallback"], [...at, "fallback"])
+  // Which processes would share it is not said by a default: each resource has its own.
+  if (path[0] === "default" && given["name"] !== undefined) {
+    refuse([...at, "name"], given["name"], "left out of the default: each resource has its own")
+  }
+  return fleet === undefined
+    ? refuse(at, redis, "left out, or the program has to provide RetryConfigRedis.layer")
+    : { options, shared: made(() => fleet[section].check(own, given), at, redis) }
+}
+
+/** What makes shared parts. A document that has any is refused without it. */
+const fleetOf = ({ context }: Owner): Fleet => Context.get(context, CurrentFleet)!
+
+/** The quota of a resource, in the memory of the process or shared. */
+export class QuotaPart implements Part {
+  readonly isOn = true
+  private readonly owner: Owner
+  private readonly store: MovingStore
+  private readonly service: RetryQuota.Service
+  private memory: LiveStore | undefined = undefined
+  private shared: FleetPart | undefined = undefined
+
+  constructor({ options, shared }: Shareable<StoreOptions>, owner: Owner) {
+    this.owner = owner
+    this.store = new MovingStore(
+      shared === undefined ? this.inMemory(options, Context.get(owner.context, Clock.Clock)) : this.inFleet(shared)
+    )
+    this.service = RetryQuota.fromStore(this.store)
+  }
+
+  add(context: AnyContext): AnyContext {
+    return Context.add(context, RetryQuota.RetryQuota, this.service) as AnyContext
+  }
+
+  change(next: Shareable<StoreOptions>, clock: Clock.Clock): void {
+    if (!this.follows(next, clock)) this.move(next, clock)
+    else if (next.options.whenExhausted === "stop") this.store.moveTo(this.store.store)
+  }
+
+  close(): void {
+    this.shared?.close()
+  }
+
+  /** Whether the quota stays where it is. */
+  private follows({ options, shared }: Shareable<StoreOptions>, clock: Clock.Clock): boolean {
+    if (shared !== undefined) return this.shared?.change(shared, clock) === true
+    this.memory?.change(options, clock)
+    return this.memory !== undefined
+  }
+
+  /** Its share of tokens comes along, unless the fleet has such a quota already. */
+  private move({ options, shared }: Shareable<StoreOptions>, clock: Clock.Clock): void {
+    const tokens = this.store.balance(clock) * (options.capacity / this.store.capacity)
+    const left = this.shared
+    this.shared = this.memory = undefined
+    this.store.moveTo(
+      shared === undefined
+        ? this.inMemory({ ...options, initial: tokens }, clock)
+        : this.inFleet(shared, tokens)
+    )
+    left?.close()
+  }
+
+  private inMemory(options: StoreOptions, clock: Clock.Clock): LiveStore {
+    return this.memory = new LiveStore(options, monotonicMillis(clock))
+  }
+
+  private inFleet(options: FleetOptions, tokens?: number) {
+    const quota = fleetOf(this.owner).quota.make(options, this.owner, tokens)
+    this.shared = quota
+    return quota.store
+  }
+}
+
+/** A gate that may be one of a fleet. */
+export const member = <Options>(
+  gate: Part,
+  given: Shareable<Options> | undefined,
+  owner: Owner,
+  join: (fleet: Fleet, options: FleetOptions) => FleetPart
+): Part => {
+  let part: FleetPart | undefined
+  const follow = (shared: FleetOptions | undefined, clock: Clock.Clock) => {
+    if (shared !== undefined && part?.change(shared, clock) === true) return
+    part?.close()
+    part = shared === undefined ? undefined : join(fleetOf(owner), shared)
+  }
+  follow(given?.shared, Context.get(owner.context, Clock.Clock))
+  return {
+    get isOn() {
+      return gate.isOn
+    },
+    add: gate.add,
+    change: (next: Shareable<Options> | undefined, clock) => {
+      gate.change(next?.options, clock)
+      follow(next?.shared, clock)
+    },
+    close: (clock) => follow(undefined, clock)
+  }
+}

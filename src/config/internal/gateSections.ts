@@ -1,0 +1,351 @@
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Random from "effect/Random"
+import * as Scope from "effect/Scope"
+import * as AdaptiveRateLimiter from "../../gates/AdaptiveRateLimiter.ts"
+import * as ClientThrottle from "../../gates/ClientThrottle.ts"
+import * as ConcurrencyLimiter from "../../gates/ConcurrencyLimiter.ts"
+import * as CoolDown from "../../gates/CoolDown.ts"
+import { AdaptiveGate, type AdaptiveOptions, initial } from "../../gates/internal/adaptiveGate.ts"
+import { ConcurrencyGate } from "../../gates/internal/concurrencyGate.ts"
+import { CoolDownGate, type CoolDownOptions } from "../../gates/internal/coolDownGate.ts"
+import { ThrottleGate, type ThrottleOptions } from "../../gates/internal/throttleGate.ts"
+import * as Hedge from "../../hedge/Hedge.ts"
+import type { TrafficShare } from "../../hedge/internal/hedgeBudget.ts"
+import type { Latencies } from "../../hedge/internal/latencyWindow.ts"
+import type { Home } from "../../hedge/internal/race.ts"
+import { checks } from "../../internal/checks.ts"
+import { monotonicMillis } from "../../internal/clock.ts"
+import { type Fields, isObject, type Path } from "../../internal/invalidField.ts"
+import type { AnyContext } from "../../internal/shared.ts"
+import { type BudgetOptions, LiveBudgets } from "../../quota/internal/changingBudgets.ts"
+import type { StoreOptions } from "../../quota/internal/memoryStore.ts"
+import * as RetryBudget from "../../quota/RetryBudget.ts"
+import * as RetryQuota from "../../RetryQuota.ts"
+import type { SendGate } from "../../SendGate.ts"
+import { member, QuotaPart, type Shareable, shareable } from "./fleetQuota.ts"
+import { CurrentFleet } from "./fleetStores.ts"
+import { below, made } from "./policyReader.ts"
+import type { Hedging, Part, Section } from "./resourcePart.ts"
+
+/** A gate whose options change while in use. */
+interface Live<E, Options> extends SendGate<E> {
+  change(options: Options, nowMillis: number): void
+}
+
+/** A gate that can be switched off: then every send passes. */
+class Switched<E, Options, Gate extends Live<E, Options> = Live<E, Options>> implements SendGate<E>, Part {
+  isOn: boolean
+  protected readonly gate: Gate
+  /** Adds the service of this gate to a context. */
+  readonly add: Part["add"]
+
+  constructor(gate: Gate, isOn: boolean, serviceOf: (self: any) => Context.Context<any>) {
+    this.gate = gate
+    this.isOn = isOn
+    const services = serviceOf(this)
+    this.add = (context) => Context.merge(context, services) as AnyContext
+  }
+
+  get name(): string | undefined {
+    return this.gate.name
+  }
+
+  get order(): number {
+    return this.gate.order
+  }
+
+  isStrained(nowMillis: number): boolean {
+    return this.isOn && this.gate.isStrained?.(nowMillis) === true
+  }
+
+  readonly enter: SendGate<E>["enter"] = (send) => this.isOn ? this.gate.enter(send) : undefined
+
+  change(options: Options | undefined, clock: Clock.Clock): void {
+    this.isOn = options !== undefined
+    if (options !== undefined) this.gate.change(options, monotonicMillis(clock))
+  }
+}
+
+/** It is also asked for its rate. */
+class SwitchedLimiter<E> extends Switched<E, AdaptiveOptions<E>, AdaptiveGate<E>> {
+  get fillRate(): number {
+    return this.gate.fillRate
+  }
+}
+
+const ownQuota: Shareable<StoreOptions> = {
+  options: /* @__PURE__ */ RetryQuota.validated({}),
+  shared: undefined
+}
+
+type LimiterOptions = AdaptiveOptions<AdaptiveRateLimiter.RateLimitExceeded>
+
+const quota: Section = {
+  keys: [
+    "capacity",
+    "initial",
+    "refillPerSecond",
+    "successIncrement",
+    "firstAttemptCost",
+    "whenExhausted",
+    "maxWaiters",
+    "redis"
+  ],
+  check: shareable("quota", RetryQuota.validated),
+  make: (given: Shareable<StoreOptions> | undefined, owner) => {
+    const part = new QuotaPart(given ?? ownQuota, owner)
+    return {
+      isOn: true,
+      add: (context) => part.add(context),
+      change: (next: Shareable<StoreOptions> | undefined, clock) => part.change(next ?? ownQuota, clock),
+      close: () => part.close()
+    }
+  }
+}
+
+const limiter: Section = {
+  keys: [
+    "beta",
+    "minFillRate",
+    "minCapacity",
+    "scaleConstant",
+    "smoothing",
+    "measurementBucketDuration",
+    "whenExceeded",
+    "maxWaiters",
+    "redis"
+  ],
+  check: shareable("limiter", AdaptiveRateLimiter.validated),
+  make: (given: Shareable<LimiterOptions> | undefined, owner) => {
+    const options = given?.options ?? AdaptiveRateLimiter.validated({})
+    const nowMillis = monotonicMillis(Context.get(owner.context, Clock.Clock))
+    const gate = Context.get(owner.context, CurrentFleet)?.limiter.gate(options, nowMillis) ??
+      new AdaptiveGate(options, initial(options, nowMillis))
+    const service = AdaptiveRateLimiter.serviceOf(gate)
+    const switched = new SwitchedLimiter(
+      gate,
+      given !== undefined,
+      (gate) => Context.make(AdaptiveRateLimiter.AdaptiveRateLimiter, { ...service, gate })
+    )
+    return member(switched, given, owner, (fleet, options) => fleet.limiter.join(gate, options, owner))
+  }
+}
+
+const ruleKeys = ["initial", "minimum", "maximum", "increase", "decrease", "slowerThan"]
+
+/** The options of a limiter, and the part of the JSON that its rule is made from. */
+const limited = ({ limit, ...given }: { readonly [key: string]: any }) => {
+  const [ofRule, own] = [true, false].map((isRule) =>
+    Object.fromEntries(Object.entries(given).filter(([key]) => ruleKeys.includes(key) === isRule))
+  ) as [Fields, Fields]
+  const [other] = Object.keys(ofRule)
+  if (limit !== undefined && other !== undefined) {
+    checks("ConcurrencyLimiter.fixed").reject(other, ofRule[other], "left out if there is a limit")
+  }
+  const rule = limit === undefined ? ConcurrencyLimiter.adaptive(ofRule) : ConcurrencyLimiter.fixed(limit)
+  return {
+    rule: JSON.stringify([limit, ofRule]),
+    options: ConcurrencyLimiter.validated({ ...own, rule })
+  }
+}
+
+type Limited = ReturnType<typeof limited>
+
+/** Keeps the limit it has found, as long as the rule is the same. */
+class LiveConcurrency extends ConcurrencyGate<ConcurrencyLimiter.ConcurrencyLimitExceeded> {
+  private rule: string
+
+  constructor({ options, rule }: Limited, random: Random.Random) {
+    super(options, random)
+    this.rule = rule
+  }
+
+  change({ options, rule }: Limited): void {
+    this.follow(options, rule !== this.rule)
+    this.rule = rule
+  }
+}
+
+const concurrency: Section = {
+  keys: ["limit", ...ruleKeys, "whenFull", "maxWait", "maxWaiters", "order"],
+  check: limited,
+  make: (given: Limited | undefined, { context }) => {
+    const gate = new LiveConcurrency(given ?? limited({}), Context.get(context, Random.Random))
+    const service = ConcurrencyLimiter.serviceOf(gate)
+    return new Switched(
+      gate,
+      given !== undefined,
+      (gate) => Context.make(ConcurrencyLimiter.ConcurrencyLimiter, { ...service, gate })
+    )
+  }
+}
+
+const coolDown: Section = {
+  keys: ["atMost", "spread", "maxWait", "maxWaiters", "probeTime", "redis"],
+  check: shareable("coolDown", CoolDown.validated),
+  make: (given: Shareable<CoolDownOptions<CoolDown.CoolingDown>> | undefined, owner) => {
+    const gate = new CoolDownGate<CoolDown.CoolingDown>(
+      given?.options ?? CoolDown.validated({}),
+      Context.get(owner.context, Random.Random)
+    )
+    const service = CoolDown.serviceOf(gate)
+    const switched = new Switched(
+      gate,
+      given !== undefined,
+      (gate) => Context.make(CoolDown.CoolDown, { ...service, gate })
+    )
+    return member(switched, given, owner, (fleet, options) => fleet.coolDown.join(gate, options, owner))
+  }
+}
+
+const throttle: Section = {
+  keys: ["k", "window", "maxRejection", "counts"],
+  check: (given) => ClientThrottle.validated(given),
+  make: (given: ThrottleOptions<ClientThrottle.ClientThrottled> | undefined, { context }) => {
+    const options = given ?? ClientThrottle.validated({})
+    const nowMillis = monotonicMillis(Context.get(context, Clock.Clock))
+    const gate = new ThrottleGate<ClientThrottle.ClientThrottled>(
+      options,
+      Context.get(context, Random.Random),
+      nowMillis
+    )
+    const service = ClientThrottle.serviceOf(gate)
+    return new Switched(
+      gate,
+      given !== undefined,
+      (gate) => Context.make(ClientThrottle.ClientThrottle, { ...service, gate })
+    )
+  }
+}
+
+/** Checks a nested object, if given. */
+const maybeBelow = <A>(
+  given: unknown,
+  keys: ReadonlyArray<string>,
+  path: Path,
+  check: (given: { readonly [key: string]: any }) => A
+): A | undefined => given === undefined ? undefined : made(() => check(below(given, keys, path)), path, given)
+
+const budgets: Section = {
+  keys: ["share", "inFlight", "grpc"],
+  check: ({ grpc, inFlight, share }, path): BudgetOptions => ({
+    share: maybeBelow(share, ["share", "minPerSecond", "window"], [...path, "share"], RetryBudget.validatedShare),
+    inFlight: maybeBelow(inFlight, ["share", "atLeast"], [...path, "inFlight"], RetryBudget.validatedInFlight),
+    grpc: maybeBelow(grpc, ["maxTokens", "tokenRatio"], [...path, "grpc"], RetryBudget.validatedGrpc)
+  }),
+  make: (given: BudgetOptions | undefined, { context }) => {
+    const refused = (cost: number, balance: number) => new RetryQuota.QuotaExhausted({ cost, balance })
+    const none: BudgetOptions = { share: undefined, inFlight: undefined, grpc: undefined }
+    const isAny = (options = none) => Object.values(options).some((option) => option !== undefined)
+    let options = given
+    let found: { readonly store: LiveBudgets; readonly service: RetryQuota.Service } | undefined
+    /** A budget over the resource's bucket, which is the same in every context. */
+    const over = (quota: RetryQuota.Service, clock: Clock.Clock) => {
+      if (found !== undefined) return found
+      const store = new LiveBudgets(quota.store, refused)
+      store.change(options ?? none, clock)
+      return found = { store, service: RetryQuota.fromStore(store) }
+    }
+    const clock = Context.get(context, Clock.Clock)
+    return {
+      get isOn() {
+        return isAny(options)
+      },
+      add: (context) => {
+        const quota = Context.get(context as Context.Context<any>, RetryQuota.RetryQuota)
+        return Context.add(context, RetryQuota.RetryQuota, over(quota, clock).service) as AnyContext
+      },
+      change: (next: BudgetOptions | undefined, clock) => {
+        options = next
+        found?.store.change(next ?? none, clock)
+      }
+    }
+  }
+}
+
+const shareKeys = ["share", "shareWindow", "latencyWindow"]
+
+const callKeys = ["after", "atMost", "cost"]
+
+/** A time, or a quantile of the latencies. */
+const afterOf = (after: unknown, path: Path): Hedge.CallOptions["after"] =>
+  isObject(after)
+    ? maybeBelow(
+      after,
+      ["quantile", "warmUp", "atLeast", "first"],
+      path,
+      ({ quantile, ...options }) => Hedge.quantile(quantile, options)
+    )
+    : after as Hedge.CallOptions["after"]
+
+const hedgeOptions = (given: { readonly [key: string]: any }, path: Path) => {
+  const of = (keys: ReadonlyArray<string>) =>
+    Object.fromEntries(Object.entries(given).filter(([key]) => keys.includes(key)))
+  const after = afterOf(given["after"], [...path, "after"])
+  return {
+    shared: Hedge.validated(of(shareKeys)),
+    call: Hedge.validatedCall(checks("Hedge"), { ...of(callKeys), after })
+  }
+}
+
+type HedgeSection = ReturnType<typeof hedgeOptions>
+
+/** Made when it is first named: calls cost more from then on. */
+class LiveHedge implements Part {
+  hedge: Hedging | undefined = undefined
+  /** A call asks for it by name. */
+  readonly isOn = false
+  private readonly scope: Scope.Scope
+  private home: Home | undefined = undefined
+  private latencyWindowMillis = NaN
+
+  constructor(given: HedgeSection | undefined, scope: Scope.Scope) {
+    this.scope = scope
+    this.change(given)
+  }
+
+  add(context: AnyContext): AnyContext {
+    return context
+  }
+
+  change(options: HedgeSection | undefined): void {
+    if (options === undefined) {
+      this.hedge = undefined
+      return
+    }
+    const { call, shared } = options
+    const home = this.home = this.homeOf(shared, this.home)
+    this.latencyWindowMillis = shared.latencyWindowMillis
+    this.hedge = { options: call, home }
+  }
+
+  /** Keeps the calls paid into the budget, and the latencies, as long as their windows stay the same. */
+  private homeOf(shared: HedgeSection["shared"], before: Home | undefined): Home {
+    const fresh = Hedge.homeOf(shared, this.scope)
+    if (before === undefined) return fresh
+    const budget = before.budget as TrafficShare
+    budget.change(shared.share, shared.shareWindowMillis)
+    const isSame = shared.latencyWindowMillis === this.latencyWindowMillis
+    const latencies: Latencies = isSame ? before.latencies : fresh.latencies
+    return { ...fresh, budget, latencies }
+  }
+}
+
+const hedge: Section = {
+  keys: [...callKeys, ...shareKeys],
+  check: hedgeOptions,
+  make: (given: HedgeSection | undefined, { context }) =>
+    new LiveHedge(given, Context.get(context as Context.Context<any>, Scope.Scope))
+}
+
+/** What a resource may have. To add one, add an entry here and one in `RetryConfigSchema`. */
+export const sections: { readonly [key: string]: Section } = {
+  quota,
+  budgets,
+  limiter,
+  concurrency,
+  throttle,
+  coolDown,
+  hedge
+}

@@ -1,0 +1,224 @@
+import { backoff as javaScriptV2Backoff } from "../../aws/legacy/JavaScriptV2.ts"
+import { equalJitterBackoff, exponentialBackoff, fullJitterBackoff } from "../../aws/legacy/JavaV1.ts"
+import { exponentialBackoffWithJitter } from "../../aws/legacy/Kotlin.ts"
+import { decorrelated, exponential, fibonacci, fixed, linear } from "../../Backoff.ts"
+import { AdaptiveRateLimiter } from "../../gates/AdaptiveRateLimiter.ts"
+import { honorPushback } from "../../grpc/RetryGrpc.ts"
+import { type Fields, isObject, known, type Path, Refusal, refuse } from "../../internal/invalidField.ts"
+import { InvalidOption } from "../../InvalidOption.ts"
+import {
+  capped,
+  choose,
+  concat,
+  deadline,
+  fromDelay,
+  honorRetryAfter,
+  immediate,
+  jittered,
+  mapDelay,
+  max,
+  maxAttempts,
+  min,
+  never,
+  outermostOnly,
+  quotaGated,
+  requires,
+  whenThrottled,
+  while as while_,
+  whileMaybeRetryable,
+  whileRetryable,
+  withDeadline,
+  withMaxAttempts,
+  withMaybeRetryable,
+  withoutDeadline,
+  withQuota
+} from "../../RetryPolicy.ts"
+import { spelledOut } from "./durationText.ts"
+
+/** Functions that JSON can name. */
+export type Functions = { readonly [name: string]: (...args: Array<any>) => unknown }
+
+/** The reader's position, and the functions it knows. */
+interface Context {
+  readonly functions: Functions
+  readonly depth: number
+}
+
+type Reader = (given: unknown, path: Path, context: Context) => any
+
+/** Makes something, and reports an invalid option with its place in the JSON. */
+export const made = <A>(make: () => A, path: Path, value: unknown, only?: string): A => {
+  try {
+    return make()
+  } catch (error) {
+    if (!(error instanceof InvalidOption)) throw error
+    const inside = error.field === "proportional" && only !== "jitter"
+      ? ["jitter", "proportional"]
+      : error.field.split(".")
+    const at = error.field === only ? path : [...path, ...inside]
+    return refuse(at, error.field === only ? value : error.value, error.expected)
+  }
+}
+
+/** Values that JSON cannot express: no limit, and durations in short units. */
+export const revived = (value: unknown): unknown => value === "Infinity" ? Infinity : spelledOut(value)
+
+/** The options of a nested object with its own keys. */
+export const below = (given: unknown, keys: ReadonlyArray<string>, path: Path): { readonly [key: string]: any } => {
+  const fields: Fields = isObject(given) ? given : refuse(path, given, "an object")
+  known(fields, keys, path)
+  return Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, revived(value)]))
+}
+
+/** A constructor or combinator without arguments. */
+const alone = (make: unknown): Reader => (given, path) =>
+  given === undefined ? make : refuse(path, given, "written alone, as a string")
+
+/** A combinator whose only option is a value. */
+const value = (make: (value: any) => unknown, option: string): Reader => (given, path) => {
+  if (option === "jitter" && isObject(given)) known(given, ["proportional"], path)
+  return made(() => make(revived(given)), path, given, option)
+}
+
+/** A constructor or combinator with options, some of them flags. */
+const options = (
+  make: (options: any) => unknown,
+  names: ReadonlyArray<string>,
+  flags: ReadonlyArray<string> = []
+): Reader =>
+(given = {}, path, context) => {
+  if (!isObject(given)) return refuse(path, given, "an object")
+  known(given, [...names, ...flags], path)
+  if (isObject(given["jitter"])) known(given["jitter"], ["proportional"], [...path, "jitter"])
+  for (const flag of flags) {
+    const value = given[flag]
+    if (value !== undefined && typeof value !== "boolean") refuse([...path, flag], value, "true or false")
+  }
+  const values = Object.entries(given).map(([name, value]) => [
+    name,
+    name === "customBackoff" ? functionOf(value, [...path, name], context) : revived(value)
+  ])
+  return made(() => make(Object.fromEntries(values)), path, given)
+}
+
+const functionOf = (name: unknown, path: Path, { functions }: Context): any =>
+  typeof name === "string" && Object.hasOwn(functions, name)
+    ? functions[name]
+    : refuse(path, name, "the name of one of the functions passed to fromJson")
+
+/** Several policies as one. */
+const several = (make: (policies: ReadonlyArray<any>) => unknown): Reader => (given, path, context) =>
+  Array.isArray(given) && given.length > 0
+    ? make(given.map((json, index) => policyOf(json, [...path, index], context)))
+    : refuse(path, given, "an array of at least one policy")
+
+/** A combinator with another policy. */
+const another = (make: (that: any) => unknown): Reader => (given, path, context) => make(policyOf(given, path, context))
+
+const paying = ["cost", "timeoutCost", "throttlingCost"]
+
+const jittering = ["cap", "jitter"]
+
+const sources: { readonly [name: string]: Reader } = {
+  exponential: options(exponential, ["base", "factor", ...jittering]),
+  linear: options(linear, ["base", "increment", ...jittering]),
+  fibonacci: options(fibonacci, ["base", ...jittering]),
+  fixed: options(fixed, ["delay", "jitter"]),
+  decorrelated: options(decorrelated, ["base", "cap"], ["additive"]),
+  fromDelay: (given, path, context) => fromDelay(functionOf(given, path, context)),
+  choose: (given, path, context) => choose(functionOf(given, path, context)),
+  fromSchedule: (given, path) => refuse(path, given, "left to code: a schedule has no JSON"),
+  immediate: alone(immediate),
+  max: several(max),
+  min: several(min),
+  never: alone(never),
+  "JavaV1.exponentialBackoff": options(exponentialBackoff, ["baseDelay", "maxBackoff"]),
+  "JavaV1.fullJitterBackoff": options(fullJitterBackoff, ["baseDelay", "maxBackoff"]),
+  "JavaV1.equalJitterBackoff": options(equalJitterBackoff, ["baseDelay", "maxBackoff"]),
+  "JavaScriptV2.backoff": options(javaScriptV2Backoff, ["base", "customBackoff", "maxRetryAfter"], ["addRetryAfter"]),
+  "Kotlin.exponentialBackoffWithJitter": options(exponentialBackoffWithJitter, [
+    "initialDelay",
+    "scaleFactor",
+    "jitter",
+    "maxBackoff",
+    "throttlingBaseDelay",
+    "retryAfterMaxOvershoot"
+  ], ["useNewRetries"])
+}
+
+const combinators: { readonly [name: string]: Reader } = {
+  capped: value(capped, "cap"),
+  jittered: value(jittered, "jitter"),
+  provided: (given, path) => refuse(path, given, "left to code: a layer has no JSON"),
+  mapDelay: (given, path, context) => mapDelay(functionOf(given, path, context)),
+  honorRetryAfter: options(honorRetryAfter, ["atMost", "overshoot", "beyond"]),
+  whenThrottled: another(whenThrottled),
+  concat: another(concat),
+  maxAttempts: value(maxAttempts, "maxAttempts"),
+  withMaxAttempts: value(withMaxAttempts, "maxAttempts"),
+  deadline: value(deadline, "deadline"),
+  withDeadline: value(withDeadline, "deadline"),
+  withoutDeadline: alone(withoutDeadline),
+  while: (given, path, context) => while_(functionOf(given, path, context)),
+  whileRetryable: alone(whileRetryable),
+  whileMaybeRetryable: alone(whileMaybeRetryable),
+  withMaybeRetryable: alone(withMaybeRetryable),
+  outermostOnly: alone(outermostOnly),
+  quotaGated: options(quotaGated, paying, ["longPolling"]),
+  withQuota: options(withQuota, paying, ["longPolling"]),
+  requires: (given, path) =>
+    given === "AdaptiveRateLimiter"
+      ? requires(AdaptiveRateLimiter)
+      : refuse(path, given, `"AdaptiveRateLimiter": other gates are left to code`),
+  "RetryGrpc.honorPushback": options(honorPushback, ["atMost", "beyond"])
+}
+
+type Readers = typeof sources
+
+/** Reads a step: its name, or its name and argument. */
+const step = (json: unknown, isFirst: boolean, path: Path, context: Context): any => {
+  const readers: Readers = isFirst ? sources : combinators
+  const kind = isFirst ? "source" : "combinator"
+  const entries = isObject(json) ? Object.entries(json) : [[json, undefined] as const]
+  const [name, given] = entries[0] ?? []
+  if (typeof name !== "string" || !Object.hasOwn(readers, name)) {
+    return refuse(path, json, `a ${kind}: ${Object.keys(readers).join(", ")}`)
+  }
+  return entries.length > 1
+    ? refuse(path, json, `one ${kind}, not ${entries.length}`)
+    : readers[name]!(given, [...path, name], context)
+}
+
+const maxSteps = 1000
+const maxDepth = 16
+
+const policyOf = (json: unknown, path: Path, outer: Context): any => {
+  if (!isObject(json)) return refuse(path, json, "an object with steps")
+  if (outer.depth > maxDepth) return refuse(path, json, `nested at most ${maxDepth} levels deep`)
+  known(json, ["steps"], path)
+  const { steps } = json
+  const at = [...path, "steps"]
+  if (!Array.isArray(steps) || steps.length === 0) {
+    return refuse(at, steps, "an array that begins with a source of delays")
+  }
+  if (steps.length > maxSteps) return refuse(at, steps, `an array of at most ${maxSteps} steps`)
+  const context = { ...outer, depth: outer.depth + 1 }
+  const [first, ...others] = steps.map((json, index) => step(json, index === 0, [...at, index], context))
+  return others.reduce((policy, combinator) => combinator(policy), first)
+}
+
+/** The policy from its steps, at its place in a document. Throws what is wrong with it. */
+export const stepped = (json: unknown, path: Path): any => policyOf(json, path, { functions: {}, depth: 0 })
+
+/** The value read, or what is wrong with it. A value that throws when read is not valid JSON. */
+export const reading = <A>(json: unknown, read: () => A): A | Refusal => {
+  try {
+    return read()
+  } catch (error) {
+    return error instanceof Refusal ? error : new Refusal([], json, "JSON")
+  }
+}
+
+/** The policy from its JSON, or what is wrong with it. */
+export const read = (json: unknown, functions: Functions): any =>
+  reading(json, () => policyOf(json, [], { functions, depth: 0 }))

@@ -1,0 +1,34 @@
+import type * as Clock from "effect/Clock"
+import type { HedgeOptions, Home } from "../../hedge/internal/race.ts"
+import type { Path } from "../../internal/invalidField.ts"
+import type { AnyContext } from "../../internal/shared.ts"
+import type { Fleet, Owner } from "./fleetStores.ts"
+
+/** What a resource has besides its policy, from its first use on, whatever the document says later. */
+export interface Part {
+  /** Whether it holds sends back, or may at any time. */
+  readonly isOn: boolean
+  /** Adds it to a context. */
+  readonly add: (context: AnyContext) => AnyContext
+  /** Switches to other options; `undefined` if the document no longer names it. */
+  readonly change: (options: any, clock: Clock.Clock) => void
+  /** It is used no more, except by calls in progress. */
+  readonly close?: (clock: Clock.Clock) => void
+  /** How a call that asks for it is hedged. */
+  readonly hedge?: Hedging | undefined
+}
+
+/** How a call is hedged, and what the calls of its resource share. */
+export interface Hedging {
+  readonly options: HedgeOptions
+  readonly home: Home
+}
+
+/** One key of a resource: what can be set there, and what is made from it. */
+export interface Section {
+  readonly keys: ReadonlyArray<string>
+  /** Throws `InvalidOption`, naming the key, or rejects what is nested in it. */
+  readonly check: (given: any, path: Path, fleet: Fleet | undefined) => unknown
+  /** Gets the checked options; `undefined` if the document does not name it. */
+  readonly make: (options: any, owner: Owner) => Part
+}

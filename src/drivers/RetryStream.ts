@@ -1,0 +1,275 @@
+/**
+ * Retrying streams.
+ *
+ * `Stream.retry` resets its count with every element: a stream that emits an element and fails is retried forever,
+ * under any policy, and its elements are repeated each time. Its first send is unseen by gates and quota, since Effect
+ * begins the schedule at the first failure. This module has two ways that end and see every send. {@link untilFirst}
+ * retries until there is an element, and then no more: no element is received twice. {@link resume} reopens the stream
+ * where it broke off.
+ *
+ * @since 0.1.0
+ */
+
+import type { NonEmptyReadonlyArray } from "effect/Array"
+import * as Cause from "effect/Cause"
+import * as Channel from "effect/Channel"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import { dual } from "effect/Function"
+import * as Option from "effect/Option"
+import * as Pull from "effect/Pull"
+import type * as Schedule from "effect/Schedule"
+import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import { withRetry } from "../Attempt.ts"
+import { settling } from "../engine/send.ts"
+import { checksOf, known } from "../internal/checks.ts"
+import type { Refused } from "../internal/refused.ts"
+import type { RetryPolicy } from "../RetryPolicy.ts"
+import { QuotaExhausted } from "../RetryQuota.ts"
+import * as RetryStrategy from "./RetryStrategy.ts"
+
+type Elements<A> = NonEmptyReadonlyArray<A>
+
+/** A running stream: pulls its elements, and knows whether it has ended. */
+type Pulled<A, E, R> = Pull.Pull<Elements<A>, E, void, R>
+
+/** Opens a stream until its first elements arrive, or its end. If it fails before, it is closed. */
+const opened = <A, E, R>(self: Stream.Stream<A, E, R>, around: Scope.Scope): Effect.Effect<Pulled<A, E, R>, E, R> =>
+  Effect.flatMap(Scope.fork(around), (scope) =>
+    Channel.toPullScoped(self.channel, scope).pipe(
+      Effect.flatMap((pull) => {
+        const ended: Pulled<A, E, R> = Cause.done()
+        return Pull.catchDone(Effect.map(pull, (first) => after(first, pull)), () => Effect.succeed(ended))
+      }),
+      Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause)))
+    )) as Effect.Effect<Pulled<A, E, R>, E, R>
+
+const after = <A, E, R>(first: Elements<A>, pull: Pulled<A, E, R>): Pulled<A, E, R> => {
+  let isGiven = false
+  return Effect.suspend((): Pulled<A, E, R> => {
+    if (isGiven) return pull
+    isGiven = true
+    return Effect.succeed(first)
+  })
+}
+
+/**
+ * Retries a stream as the policy says until its first elements arrive. A failure after them fails the stream.
+ *
+ * **Details**
+ *
+ * An attempt lasts from opening the stream to its first elements, or to its end if it has none. It decides, waits, pays
+ * and is observed as with `withRetry`: gates hold it back, elements return the tokens of the retry. A failed attempt
+ * has released everything it acquired before the next one begins. gRPC does the same: it retries calls until the first
+ * message.
+ *
+ * **Example** (The lines of an order)
+ *
+ * ```ts
+ * const lines = Stream.fromEffect(call).pipe(RetryStream.untilFirst(awsStandard))
+ * ```
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const untilFirst: {
+  <Err, R2>(
+    policy: Schedule.Schedule<unknown, unknown, Err, R2>
+  ): <A, E, R>(self: Stream.Stream<A, E, R>) => Stream.Stream<A, E | Err, R | R2>
+  <A, E, R, Err, R2>(
+    self: Stream.Stream<A, E, R>,
+    policy: Schedule.Schedule<unknown, unknown, Err, R2>
+  ): Stream.Stream<A, E | Err, R | R2>
+} = dual(
+  2,
+  (
+    self: Stream.Stream<unknown, any, any>,
+    policy: Schedule.Schedule<unknown, any, any, any>
+  ): Stream.Stream<any, any, any> =>
+    Stream.unwrap(
+      Effect.flatMap(Effect.scope, (scope) =>
+        Effect.map(withRetry(opened(self, scope), policy), (pull) => Stream.fromPull(Effect.succeed(pull))))
+    )
+)
+
+/**
+ * Options for resuming a stream.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  /**
+   * How long a stream must run after its first element to count as recovered: then the tokens of its retry go back, and
+   * attempts, backoff and deadline start over. A finite duration of at least 0. Default 10 seconds.
+   */
+  readonly resetAfter?: Duration.Input | undefined
+}
+
+/** One run of a resumed stream. */
+interface Run {
+  readonly scope: Scope.Closeable
+  readonly pull: Pulled<any, any, any>
+  hasElements: boolean
+}
+
+/** Stands for the end of the stream in place of elements. */
+const end = Symbol()
+
+type AnyPull = Pulled<any, any, any>
+
+/** The policy or the quota ends retrying. Any other refusal is that of a gate. */
+const isEnd = (refusal: unknown): boolean =>
+  refusal instanceof RetryStrategy.RetryRefused || refusal instanceof QuotaExhausted
+
+/** A stream that is reopened where it broke off. */
+class Resumed {
+  private readonly strategy: RetryStrategy.Service<unknown>
+  private readonly from: (last: Option.Option<any>) => Stream.Stream<any, any, any>
+  private readonly around: Scope.Scope
+  private readonly resetAfterMillis: number
+  private last: Option.Option<any> = Option.none()
+  private run: Run | undefined = undefined
+  /** What the run holds until it counts as recovered. */
+  private token: RetryStrategy.Token | undefined = undefined
+
+  constructor(
+    strategy: RetryStrategy.Service<unknown>,
+    from: (last: Option.Option<any>) => Stream.Stream<any, any, any>,
+    around: Scope.Scope,
+    resetAfterMillis: number
+  ) {
+    this.strategy = strategy
+    this.from = from
+    this.around = around
+    this.resetAfterMillis = resetAfterMillis
+  }
+
+  readonly pull: AnyPull = Effect.suspend((): AnyPull => {
+    if (this.run === undefined) {
+      return Effect.flatMap(this.strategy.acquireInitialToken(), (token) => this.start(token))
+    }
+    const { run } = this
+    return settling(
+      Pull.catchDone(run.pull, () => Effect.succeed(end)),
+      (elements) => elements === end ? Effect.andThen(this.succeed, Cause.done()) : this.gave(elements, run),
+      (error, cause) => this.failed(error, cause, run),
+      () => this.discard()
+    )
+  })
+
+  /** The consumer no longer pulls. */
+  readonly close: Effect.Effect<void> = Effect.suspend(() => {
+    if (this.run?.hasElements === true) return this.succeed
+    this.discard()
+    return Effect.void
+  })
+
+  private discard(): void {
+    const { token } = this
+    this.token = undefined
+    if (token !== undefined) RetryStrategy.discard(token)
+  }
+
+  private readonly succeed: Effect.Effect<void> = Effect.uninterruptible(
+    Effect.suspend(() => {
+      const { token } = this
+      this.token = undefined
+      return token === undefined ? Effect.void : this.strategy.recordSuccess(token)
+    })
+  )
+
+  private start(token: RetryStrategy.Token): AnyPull {
+    this.token = token
+    return Effect.flatMap(
+      RetryStrategy.departure(token),
+      () =>
+        Effect.flatMap(Scope.fork(this.around), (scope) =>
+          Effect.flatMap(
+            Effect.suspend(() => Channel.toPullScoped(this.from(this.last).channel, scope)),
+            (pull) => {
+              this.run = { scope, pull, hasElements: false }
+              return this.pull
+            }
+          ))
+    )
+  }
+
+  private gave(elements: Elements<any>, run: Run): AnyPull {
+    this.last = Option.some(elements[elements.length - 1])
+    if (run.hasElements) return Effect.succeed(elements)
+    run.hasElements = true
+    const well = this.resetAfterMillis === 0
+      ? this.succeed
+      : Effect.forkIn(Effect.andThen(Effect.sleep(this.resetAfterMillis), this.succeed), run.scope)
+    return Effect.as(well, elements)
+  }
+
+  private failed(error: unknown, cause: Cause.Cause<unknown>, run: Run): AnyPull {
+    const { token } = this
+    this.run = undefined
+    const closed = Effect.uninterruptible(Scope.close(run.scope, Exit.failCause(cause)))
+    // A recovered run that fails is the first attempt of a new call.
+    const redeemed = token === undefined ? this.strategy.acquireInitialToken() : Effect.succeed(token)
+    const next = Effect.flatMap(redeemed, (token) => this.strategy.refreshRetryToken(token, error))
+    return Effect.andThen(
+      closed,
+      Effect.matchEffect(next, {
+        onSuccess: (token) => this.start(token),
+        onFailure: (refusal): AnyPull => isEnd(refusal) ? Effect.failCause(cause) : Effect.fail(refusal)
+      })
+    )
+  }
+}
+
+/**
+ * A stream that is reopened where it broke off, as the policy says.
+ *
+ * **Details**
+ *
+ * `from` gets the last element received, none at first, and opens the stream after it: from an offset, a cursor, an
+ * event's id. An attempt is one run of the stream. Elements alone do not make a run a success, since a run could always
+ * fail right after its first: a run that fails within `resetAfter` of its first element, or without any, is a failed
+ * attempt, and the policy's attempts, backoff and quota limit how many there are in a row. When the policy stops, the
+ * stream fails with the error of its last run.
+ *
+ * Decisions are those of `RetryStrategy`: it takes the services of the policy when the stream starts, and the limiter
+ * holds back every run.
+ *
+ * **Gotchas**
+ *
+ * The last element was received, but not necessarily processed: a consumer that must not lose one keeps its own offset.
+ * If `from` ignores the element, the stream starts over each time. A policy inside `from` does not see that it is
+ * nested.
+ *
+ * **Example** (Numbers after the last one)
+ *
+ * ```ts
+ * const numbers = RetryStream.resume(
+ *   awsStandard,
+ *   (last: Option.Option<number>) => Stream.range(Option.isSome(last) ? last.value + 1 : 0, 9)
+ * )
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const resume = <A, E, R, Err extends { readonly [Refused]: true } = never, R2 = never>(
+  policy: RetryPolicy<unknown, Err, R2>,
+  from: (last: Option.Option<A>) => Stream.Stream<A, E, R>,
+  options: Options = {}
+): Stream.Stream<A, E | Err, R | R2> => {
+  const check = checksOf("RetryStream.resume", options)
+  const resetAfterMillis = check.duration("resetAfter", options.resetAfter, 10_000)
+  known(check, options)
+  return Stream.unwrap(
+    Effect.gen(function*() {
+      const scope = yield* Effect.scope
+      const resumed = new Resumed(yield* RetryStrategy.make(policy), from, scope, resetAfterMillis)
+      yield* Scope.addFinalizer(scope, resumed.close)
+      return Stream.fromPull<A, E, R | R2, never, never>(Effect.succeed(resumed.pull))
+    })
+  )
+}

@@ -1,0 +1,207 @@
+import {
+  type Answer,
+  type Ask,
+  changed,
+  join,
+  limitsOf,
+  meet,
+  type Parts,
+  sequence,
+  type Source,
+  type Surrounding
+} from "../compiled.ts"
+import { chain, Decider } from "../decider.ts"
+import type { Failing } from "../delay.ts"
+import { costOf } from "../verdict.ts"
+import { joined } from "./providedPolicy.ts"
+
+/** One of several policies in a run. */
+class Voter extends Decider {
+  /** Whether what is around it is certain without its retry: then it waits for no tokens. */
+  isIdle: boolean | undefined = undefined
+  private isCounting = false
+
+  /** Counts the failure. Whether it would retry, before anything is asked. */
+  counts(): boolean {
+    this.isCounting = true
+    const goes = this.decides() === true
+    this.isCounting = false
+    return goes
+  }
+
+  /** The rest of the decision. */
+  affords(): Answer {
+    return chain(this.steps(), (goes) => goes && this.priced())
+  }
+
+  protected override steps(): Answer {
+    return this.isCounting || super.steps()
+  }
+
+  protected override priced(): Answer {
+    return this.isCounting || super.priced()
+  }
+
+  protected override asked(ask: Ask): Answer {
+    const waits = this.run.world.store!.whenExhausted === "wait"
+    return waits && this.isIdle === true ? this.refuses("quota-exhausted") : super.asked(ask)
+  }
+}
+
+/** The policies that would retry after this failure, and those that stop. */
+interface Votes {
+  readonly going: Array<Decider>
+  readonly stopped: Array<Decider>
+}
+
+/** What a retry of a policy may take from the quota after the last failure, also by policies inside it. */
+const priceOf = ({ parts, run }: Decider): number => costOf(limitsOf(parts).quota, run.info)
+
+/**
+ * Asks all of them, even if one has stopped: each counts every failure. Once the answer is certain, the others wait for no
+ * tokens, and one that refuses gives no reason.
+ */
+const votes = (
+  deciders: ReadonlyArray<Voter>,
+  rank: (price: number) => number,
+  isCertain: (votes: Votes) => boolean,
+  counted: (votes: Votes) => boolean
+): Answer => {
+  const so: Votes = { going: [], stopped: [] }
+  const asked = deciders
+    .filter((decider) => decider.counts() || so.stopped.push(decider) === 0)
+    .sort((one, other) => rank(priceOf(one)) - rank(priceOf(other)))
+  const from = (index: number): Answer => {
+    const decider = asked[index]
+    if (decider === undefined) return counted(so)
+    decider.isIdle = isCertain(so)
+    return chain(decider.affords(), (goes) => {
+      if (goes) so.going.push(decider)
+      else if (decider.isIdle === false) so.stopped.push(decider)
+      return from(index + 1)
+    })
+  }
+  return from(0)
+}
+
+/** Their deadlines count from where the policy around them begins. */
+const within = (around: Surrounding, parts: Parts): Voter =>
+  new Voter(parts, around.run, around.startMillis, around.deadlineAtMillis)
+
+/** It has seen all failures since this many, also those that others were chosen to decide about. */
+const caughtUp = (around: Surrounding, decider: Voter, begun = 0): Voter => {
+  const missed = Math.max(0, around.attempt - 1 - begun - decider.attempt)
+  decider.attempt += missed
+  decider.step += missed
+  return decider
+}
+
+/** Point by point: `max` is all of them, the longest and the dearest; `min` any of them, the shortest and the cheapest. */
+export const joining = (op: "max" | "min", of: ReadonlyArray<Parts>): Source => ({
+  begin: (around) => {
+    const deciders = of.map((parts) => within(around, parts))
+    const isMax = op === "max"
+    const [most, least] = isMax ? [Math.max, Math.min] : [Math.min, Math.max]
+    // First those that pay nothing. The dearest then pays for the others too; the cheapest does without them.
+    const rank = (price: number) => isMax && price > 0 ? 1 / price : price
+    const isCertain = (votes: Votes) => around.isIdle === true || votes[isMax ? "stopped" : "going"].length > 0
+    return () => {
+      for (const decider of deciders) caughtUp(around, decider)
+      return votes(deciders, rank, isCertain, ({ going, stopped }) => {
+        if (going.length < (isMax ? deciders.length : 1)) {
+          const first = deciders.find((decider) => stopped.includes(decider))
+          return around.refuses(
+            first?.reason ?? "schedule",
+            Math.max(0, ...stopped.map((decider) => decider.holdMillis))
+          )
+        }
+        return around.accepts({
+          delayMillis: most(...going.map((decider) => decider.delayMillis)),
+          cost: most(...going.map((decider) => decider.cost)),
+          untilMillis: least(...going.map((decider) => decider.untilMillis)),
+          maxAttempts: least(...going.map((decider) => decider.maxAttempts))
+        })
+      })
+    }
+  },
+  limited: of.map(limitsOf).reduce(op === "max" ? meet : join),
+  lifted: (free) => joining(op, of.map((parts) => changed(parts, lifting(free))))
+})
+
+/** Lifts a limit from a policy, and from those inside that it holds for as a whole. */
+export const lifting = (free: Partial<Parts>) => ({ source }: Parts): Partial<Parts> => {
+  const inside = typeof source === "function" ? undefined : source.lifted?.(free)
+  return inside === undefined ? free : { ...free, source: inside }
+}
+
+/** Does what one of them decides. Others may follow it with more attempts. */
+const obeying = (
+  around: Surrounding,
+  decider: Voter,
+  more = 0,
+  stopped?: () => Answer | undefined
+): Answer => {
+  decider.isIdle = around.isIdle
+  return chain(decider.decides(), (goes) => {
+    if (!goes) return stopped?.() ?? around.refuses(decider.reason, decider.holdMillis)
+    const { cost, delayMillis, maxAttempts, untilMillis } = decider
+    return around.accepts({ cost, delayMillis, maxAttempts: maxAttempts + more, untilMillis })
+  })
+}
+
+/** One, then the other: it begins with the failure that ended the one before. */
+export const following = (first: Parts, second: Parts): Source => ({
+  begin: (around) => {
+    let decider = within(around, first)
+    let isLast = false
+    let begun = 0
+    const next = (): Answer =>
+      obeying(around, caughtUp(around, decider, begun), isLast ? 0 : limitsOf(second).maxAttempts - 1, () => {
+        // One that only does not wait for tokens has not ended.
+        if (isLast || (around.isIdle && decider.reason === "quota-exhausted")) return undefined
+        isLast = true
+        // Where earlier failures are only repeated, around it has seen none of them.
+        begun = (around.attempt || Infinity) - 1
+        decider = new Voter(second, around.run, undefined, around.deadlineAtMillis)
+        return next()
+      })
+    return next
+  },
+  limited: sequence(limitsOf(first), limitsOf(second))
+})
+
+/** How many policies a choice remembers: of more, the one chosen first begins again. */
+const maxChosen = 100
+
+/** The one that each failure chooses. */
+export const choosing = (partsFor: (failing: Failing) => Parts): Source => ({
+  begin: (around) => {
+    const deciders = new Map<Parts, Voter>()
+    return () => {
+      const parts = partsFor(around)
+      const decider = deciders.get(parts) ?? within(around, parts)
+      deciders.set(parts, decider)
+      // Policies that are made for each failure do not add up.
+      if (deciders.size > maxChosen) deciders.delete(deciders.keys().next().value!)
+      // They share one count: each of them sees all failures.
+      decider.attempt = around.attempt - 1
+      decider.step = around.step - 1
+      return chain(joined(around.run, parts.services, () => obeying(around, decider)), (goes) => {
+        if (decider.step === 0) around.restart()
+        return goes
+      })
+    }
+  },
+  lifted: (free) => choosing(remembering(partsFor, (parts) => changed(parts, lifting(free))))
+})
+
+/** The same parts for the same parts. */
+const remembering = (partsFor: (failing: Failing) => Parts, change: (parts: Parts) => Parts) => {
+  const changes = new WeakMap<Parts, Parts>()
+  return (failing: Failing): Parts => {
+    const parts = partsFor(failing)
+    const found = changes.get(parts) ?? change(parts)
+    changes.set(parts, found)
+    return found
+  }
+}

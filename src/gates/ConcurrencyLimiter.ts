@@ -1,0 +1,449 @@
+/**
+ * A limit on sends in flight. It ends an outage that retries can only keep from growing.
+ *
+ * A service too slow for its callers' timeouts answers when no caller is waiting any more: all its work is wasted. A
+ * limit that drops when sends time out lets it catch up, in about two round trips per halving. The default limit needs
+ * no knowledge of the service; {@link fixed} is a bulkhead.
+ *
+ * It assumes that all its sends go to one resource: give each resource its own limiter. A limiter per call, or for so
+ * few calls that they are hardly ever in flight together, limits nothing.
+ *
+ * @since 0.1.0
+ */
+
+import type * as Config from "effect/Config"
+import * as Context from "effect/Context"
+import * as Data from "effect/Data"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import { constUndefined, identity } from "effect/Function"
+import * as Layer from "effect/Layer"
+import * as Random from "effect/Random"
+import type * as Scope from "effect/Scope"
+import { passing } from "../engine/scopedPass.ts"
+import { type Checks, checks, checksOf, inside, known, predicate } from "../internal/checks.ts"
+import { saysTooSlow } from "../internal/classification/resource.ts"
+import { configured } from "../internal/layerConfig.ts"
+import * as Concurrency from "../internal/math/concurrencyLimit.ts"
+import { Refused } from "../internal/refused.ts"
+import { watchedGate } from "../internal/sharing.ts"
+import { guarded } from "../internal/tryGet.ts"
+import type { InvalidOption } from "../InvalidOption.ts"
+import * as RetryInfo from "../RetryInfo.ts"
+import * as SendGate from "../SendGate.ts"
+import { ConcurrencyGate, type ConcurrencyOptions } from "./internal/concurrencyGate.ts"
+
+/**
+ * A send rejected because there was no free slot, or a retry because sends time out. It was not sent (attempts before it
+ * were), and no policy retries it.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class ConcurrencyLimitExceeded extends Data.TaggedError("ConcurrencyLimitExceeded")<{
+  /**
+   * `"full"` when no slot was freed in time, `"queue-full"` when `maxWaiters` were already waiting, `"timing-out"` for a
+   * retry while sends time out.
+   */
+  readonly reason: "full" | "queue-full" | "timing-out"
+  /** The limit. Below 1, one send is made at a time, with pauses between. */
+  readonly limit: number
+}> {
+  readonly [Refused] = true
+  get [RetryInfo.TypeId](): RetryInfo.RetryInfo {
+    return RetryInfo.notRetryable
+  }
+  override get message(): string {
+    switch (this.reason) {
+      case "full":
+        return `no free slot: at most ${Math.max(1, Math.floor(this.limit))} sends may be in flight`
+      case "queue-full":
+        return "too many sends are waiting for a slot"
+      case "timing-out":
+        return "no retry while sends time out"
+    }
+  }
+}
+
+/**
+ * How a send ended, as seen by a rule.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Sample {
+  /**
+   * A success, or a drop: `"timeout"` without an answer in time (also at a gateway: 504), `"refusal"` for any other.
+   * Other failures change no limit: rules do not see them.
+   */
+  readonly outcome: "success" | "timeout" | "refusal"
+  /** Sends in flight when it ended, including this one: at least 1. */
+  readonly inFlight: number
+  /** Whether the limit was lowered while it was in flight: a burst of drops is one sign, not many. */
+  readonly overtaken: boolean
+  /** How long it took, in milliseconds; `undefined` if the rule did not want it timed. */
+  readonly rttMillis: number | undefined
+}
+
+/**
+ * What the limit is and how it changes: pure functions of a state. Where one throws, or gives no number, the limit stays
+ * as it is, or the default applies.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Rule<State = any> {
+  /** The initial state. */
+  readonly initial: State
+  /** How many sends may be in flight, rounded down. Below 1, one at a time with a pause after it. */
+  readonly limit: (state: State) => number
+  /** The state after a send ends. */
+  readonly next: (state: State, sample: Sample) => State
+  /** Whether sends made now are timed, which costs two clock reads. Default: they are. */
+  readonly isTimed?: ((state: State) => boolean) | undefined
+  /**
+   * While the limit is below 1, how long to pause after a send, in milliseconds, given a random number from 0 to 1.
+   * Default: one second.
+   */
+  readonly pauseMillis?: ((state: State, random: number) => number) | undefined
+  /** How long a send waits for a slot, in milliseconds, where no `maxWait` is given. Default: 250. */
+  readonly maxWaitMillis?: ((state: State) => number) | undefined
+  /** Whether retries may be sent now; otherwise they fail with `"timing-out"`. Default: they may. */
+  readonly admitsRetries?: ((state: State) => boolean) | undefined
+}
+
+/**
+ * The constants of the {@link adaptive} limit.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface AdaptiveOptions {
+  /** The initial limit: from `minimum` to `maximum`. Default 20. */
+  readonly initial?: number | undefined
+  /** The lowest limit: a finite number above 0. Below 1, sends are paced. Default 0.1. */
+  readonly minimum?: number | undefined
+  /** The highest limit: a finite number, not below `minimum`. Default 1000. */
+  readonly maximum?: number | undefined
+  /** What a success adds while at least half of the limit is used: a finite number above 0. Default 0.25. */
+  readonly increase?: number | undefined
+  /** The share of the sends in flight that a drop cuts the limit to: above 0, below 1. Default 0.7. */
+  readonly decrease?: number | undefined
+  /**
+   * A success slower than this counts as a drop, a refusal: a finite duration above 0. Set it where timeouts are long,
+   * well above any legitimate latency: any lower, and the limit starves the caller. Default: none does.
+   */
+  readonly slowerThan?: Duration.Input | undefined
+}
+
+/** Below this limit, a first drop can lead below 1, where sends are paced by how long they take. */
+const timedBelow = 4
+
+/**
+ * The recommended limit: it grows a little with each success while it is used, and signs of overload cut it, once per
+ * round trip, to a share of the sends in flight.
+ *
+ * **Details**
+ *
+ * - drop: `limit = max(minimum, decrease * min(limit, inFlight))`, unless the limit was cut while the send was in
+ *   flight; below 1 only after two drops with no success between them;
+ * - success: `limit = min(maximum, limit + increase)` if `inFlight >= limit / 2`, and at least 1; less while successes
+ *   are slow: from an increase in full at a mean time of half the last timeout seen, to none at 0.65 of it;
+ * - a retry is not sent after a timeout, until a send succeeds or is refused; if the timeout before was alone, two in a
+ *   row are needed;
+ * - a send waits for a slot for a quarter of the last timeout seen, at most 250 milliseconds;
+ * - below 1: one send, then a pause of `t * (1 / limit - 1) * (0.5 + random)`, `t` the longer of the mean time of
+ *   successes and the time of the last drop, from 20 milliseconds to 1 second.
+ *
+ * **Source**: additive increase, multiplicative decrease (Chiu and Jain, 1989), decreasing from the sends in flight (as
+ * TCP does, RFC 5681, equation 4), no growth while unused (RFC 7661) and one decrease per round trip (RFC 6582).
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const adaptive = (options: AdaptiveOptions = {}): Rule => {
+  const check = checksOf("ConcurrencyLimiter.adaptive", options)
+  const { decrease = 0.7, increase = 0.25, maximum = 1000, minimum = 0.1 } = options
+  const config: Concurrency.ConcurrencyConfig = {
+    minimum: check.positive("minimum", minimum),
+    maximum: check.between("maximum", maximum, minimum, Number.MAX_SAFE_INTEGER),
+    initial: check.between("initial", options.initial ?? Math.min(Math.max(20, minimum), maximum), minimum, maximum),
+    increase: check.positive("increase", increase),
+    decrease: inside(check, "decrease", decrease),
+    usedShare: 0.5,
+    minPauseMillis: 20,
+    maxPauseMillis: 1000
+  }
+  const slowMillis = check.positiveDuration("slowerThan", options.slowerThan, Infinity)
+  known(check, options)
+  return {
+    initial: Concurrency.initial(config),
+    limit: ({ limit }: Concurrency.Concurrency) => limit,
+    next: (state: Concurrency.Concurrency, sample: Sample) =>
+      Concurrency.next(
+        state,
+        config,
+        sample.outcome === "success" && (sample.rttMillis ?? 0) > slowMillis
+          ? { ...sample, outcome: "refusal" }
+          : sample
+      ),
+    isTimed: ({ limit, timeoutMillis }: Concurrency.Concurrency) =>
+      limit < timedBelow || timeoutMillis > 0 || slowMillis < Infinity,
+    pauseMillis: (state: Concurrency.Concurrency, random: number) => Concurrency.pauseMillis(state, config, random),
+    maxWaitMillis: Concurrency.maxWaitMillis,
+    admitsRetries: Concurrency.admitsRetries
+  }
+}
+
+/**
+ * A limit that never changes: a whole number of at least 1, or `Infinity`. A bulkhead: it keeps a slow service from
+ * using up everything its callers share. Right only where the capacity is known and divided among all processes.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const fixed = (limit: number): Rule<number> => ({
+  initial: checks("ConcurrencyLimiter.fixed").count("limit", limit, 1),
+  limit: (state) => state,
+  next: (state) => state,
+  isTimed: () => false
+})
+
+/**
+ * Options of a limiter.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  /** What the limit is and how it changes. Default {@link adaptive}. */
+  readonly rule?: Rule | undefined
+  /**
+   * Which failures are signs of overload. Default: timeouts, throttles, whatever has a `retryAfter`, and the status 504,
+   * also where such a response is the cause of the error. Other failures change nothing, not even a 503 or gRPC's
+   * `UNAVAILABLE`: one broken instance of many answers with those, and they do not become fewer with fewer sends.
+   * Where it throws, the default answers.
+   */
+  readonly isDrop?: ((outcome: SendGate.Outcome) => boolean) | undefined
+  /** What a send does when there is no free slot. Default `"wait"`. */
+  readonly whenFull?: "wait" | "fail" | undefined
+  /**
+   * How long a send waits for a slot before it is rejected: a finite duration above 0. Default 250 milliseconds; with
+   * the {@link adaptive} limit a quarter of the last timeout seen, if that is shorter.
+   */
+  readonly maxWait?: Duration.Input | undefined
+  /** How many sends may wait: a whole number of at least 0, or `Infinity`. Default 10,000. */
+  readonly maxWaiters?: number | undefined
+  /**
+   * Among waiting sends of equal criticality, which goes first: the first to arrive, or the last, whose caller is most
+   * likely still waiting. Default `"fifo"`.
+   */
+  readonly order?: "fifo" | "lifo" | undefined
+}
+
+/**
+ * The current state of the limiter.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface State {
+  /** How many sends may be in flight. Below 1, one at a time with a pause after it. */
+  readonly limit: number
+  /** Sends in flight. */
+  readonly inFlight: number
+  /** Sends waiting for a slot. */
+  readonly waiting: number
+}
+
+/**
+ * The gate of a limiter.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Gate extends SendGate.SendGate<ConcurrencyLimitExceeded>, State {}
+
+/**
+ * The operations of a limiter.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Service {
+  /** Holds sends back. */
+  readonly gate: Gate
+  /**
+   * Holds a slot until the scope is closed, for work that is not a single attempt: a stream, a body still being read.
+   * Closed by a failure that is a sign of overload, it counts as a drop.
+   */
+  readonly slot: Effect.Effect<void, ConcurrencyLimitExceeded, Scope.Scope>
+  /** The limiter's current state. */
+  readonly state: Effect.Effect<State>
+}
+
+/**
+ * The concurrency limiter of a resource.
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export class ConcurrencyLimiter extends SendGate.found(
+  Context.Service<ConcurrencyLimiter, Service>()("effect-retry/ConcurrencyLimiter"),
+  ({ gate }: Service) => gate
+) {}
+
+const isTimeout = ({ error, info }: SendGate.Outcome): boolean => info?.timeout === true || saysTooSlow(error)
+
+const always = () => true
+
+const isOverload = (outcome: SendGate.Outcome): boolean => {
+  const { info } = outcome
+  return info !== undefined && (info.throttling || info.retryAfter !== undefined || isTimeout(outcome))
+}
+
+/** What an outcome is for a rule; `undefined` if it is nothing. */
+const outcomes = (isDrop: (outcome: SendGate.Outcome) => boolean) => (outcome: SendGate.Outcome) => {
+  if (outcome._tag === "Success") return "success"
+  if (outcome._tag === "Unknown" || !isDrop(outcome)) return undefined
+  return isTimeout(outcome) ? "timeout" : "refusal"
+}
+
+/** What a rule computes, if it is a number. */
+const number = (value: number): number | undefined => value >= -Infinity ? value : undefined
+
+const ruleOf = (check: Checks, rule: Rule) => {
+  if (typeof rule?.next !== "function" || typeof rule.limit !== "function" || !("initial" in rule)) {
+    check.reject("rule", rule, "a rule: adaptive(), fixed(n), or an object with initial, limit and next")
+  }
+  const optional = <F extends (...args: any) => unknown>(name: keyof Rule, member: F | undefined, usual: F): F =>
+    typeof (member ?? usual) === "function"
+      ? guarded(member ?? usual, usual)
+      : check.reject("rule", rule, `a rule whose ${name}, if any, is a function`)
+  const { initial, next } = rule
+  const limit = guarded((state: unknown) => number(rule.limit(state)), constUndefined)
+  const pauseMillis = optional("pauseMillis", rule.pauseMillis, () => 1000)
+  const maxWaitMillis = optional("maxWaitMillis", rule.maxWaitMillis, () => 250)
+  return {
+    initial,
+    initialLimit: limit(initial) ?? check.reject("rule", rule, "a rule whose limit is a number"),
+    limit,
+    next: guarded(next, identity<unknown>),
+    isTimed: optional("isTimed", rule.isTimed, always),
+    pauseMillis: (state: unknown, random: number) => number(pauseMillis(state, random)) ?? 1000,
+    maxWaitMillis: (state: unknown) => number(maxWaitMillis(state)) ?? 250,
+    admitsRetries: optional("admitsRetries", rule.admitsRetries, always)
+  }
+}
+
+/**
+ * Options with their defaults, checked.
+ *
+ * @internal
+ */
+export const validated = (options: Options): ConcurrencyOptions<ConcurrencyLimitExceeded> => {
+  const check = checksOf("ConcurrencyLimiter.make", options)
+  const { maxWaiters = 10_000, rule: given = adaptive() } = options
+  check.names.add("rule")
+  const rule = ruleOf(check, given)
+  const maxWait = check.positiveDuration("maxWait", options.maxWait, 0)
+  return known(check, options, {
+    rule,
+    outcomeOf: outcomes(predicate(check, "isDrop", options.isDrop, isOverload)),
+    whenFull: check.oneOf("whenFull", options.whenFull, ["wait", "fail"], "wait"),
+    maxWaitMillis: maxWait === 0 ? rule.maxWaitMillis : () => maxWait,
+    maxWaiters: check.count("maxWaiters", maxWaiters, 0),
+    order: check.oneOf("order", options.order, ["fifo", "lifo"], "fifo"),
+    refused: (reason, limit) => new ConcurrencyLimitExceeded({ reason, limit })
+  })
+}
+
+/**
+ * Makes a limiter. Throws `InvalidOption` when an option is invalid.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = (options: Options = {}): Effect.Effect<Service> => {
+  const valid = validated(options)
+  return Effect.contextWith((context: Context.Context<never>) =>
+    Effect.sync(() => serviceOf(new ConcurrencyGate(valid, Context.get(context, Random.Random))))
+  )
+}
+
+/**
+ * The service of a gate.
+ *
+ * @internal
+ */
+export const serviceOf = (gate: ConcurrencyGate<ConcurrencyLimitExceeded>): Service => ({
+  gate,
+  slot: Effect.withFiber(({ context }) => passing(gate, context)),
+  state: Effect.sync(() => ({ limit: gate.limit, inFlight: gate.inFlight, waiting: gate.waiting }))
+})
+
+const makeShared = (options?: Options) => watchedGate("ConcurrencyLimiter", make(options))
+
+/**
+ * A layer with its own limiter. Throws `InvalidOption` when an option is invalid.
+ *
+ * **Gotchas**
+ *
+ * Provided to a single call, it builds a limiter for that call, even if the layer is a constant. Build it once, in a
+ * `ManagedRuntime` or around the program.
+ *
+ * **Example** (A call behind a limit)
+ *
+ * ```ts
+ * const limiterLayer = ConcurrencyLimiter.layer()
+ * const program = call.pipe(withRetry(awsStandard), Effect.provide([RetryQuota.layer(), limiterLayer]))
+ * ```
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = (options?: Options): Layer.Layer<ConcurrencyLimiter> =>
+  Layer.effect(ConcurrencyLimiter, makeShared(options))
+
+/**
+ * A layer with its own limiter, with options from configuration: see {@link layer}. Fails with `InvalidOption` when an
+ * option is invalid.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerConfig = (
+  options: Config.Wrap<Options>
+): Layer.Layer<ConcurrencyLimiter, Config.ConfigError | InvalidOption> =>
+  Layer.effect(ConcurrencyLimiter, configured(options, makeShared))
+
+/**
+ * The limiter's current state.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const state: Effect.Effect<State, never, ConcurrencyLimiter> = /* @__PURE__ */ ConcurrencyLimiter.use(
+  (limiter) => limiter.state
+)
+
+/**
+ * Holds a slot until the scope is closed; see {@link Service}.
+ *
+ * **Gotchas**
+ *
+ * A send under `withRetry` that has this limiter in its context takes a slot of its own. Around or inside such a send
+ * this is a second one: with a limit of one, neither passes. Make the limiter with {@link make}, keep it out of the
+ * context, and use its `slot` inside each attempt.
+ *
+ * **Example** (A stream in one slot)
+ *
+ * ```ts
+ * const lines = Stream.unwrap(Effect.as(ConcurrencyLimiter.slot, Stream.fromEffect(call)))
+ * ```
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const slot: Effect.Effect<void, ConcurrencyLimitExceeded, ConcurrencyLimiter | Scope.Scope> = /* @__PURE__ */
+  ConcurrencyLimiter.use((limiter) => limiter.slot)

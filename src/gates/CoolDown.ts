@@ -1,0 +1,257 @@
+/**
+ * Makes all callers respect what a server says to one.
+ *
+ * A server that asks for a two-second break tells only the caller it answers. The others do not know and keep sending;
+ * if each gets the same hint, they all return at the same moment. A cool-down closes the resource for all callers at
+ * the first hint, opens it with a single send, then lets the others follow a few at a time.
+ *
+ * It assumes that all its sends go to one resource: give each resource its own cool-down.
+ *
+ * @since 0.1.0
+ */
+
+import type * as Clock from "effect/Clock"
+import type * as Config from "effect/Config"
+import * as Context from "effect/Context"
+import * as Data from "effect/Data"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Random from "effect/Random"
+import { callable, checks, checksOf, known } from "../internal/checks.ts"
+import { askedByError, askedByValue } from "../internal/classification/resource.ts"
+import { monotonicMillis, wallMillis } from "../internal/clock.ts"
+import { configured } from "../internal/layerConfig.ts"
+import { Refused } from "../internal/refused.ts"
+import { watchedGate } from "../internal/sharing.ts"
+import type { InvalidOption } from "../InvalidOption.ts"
+import * as RetryInfo from "../RetryInfo.ts"
+import * as SendGate from "../SendGate.ts"
+import { CoolDownGate, type CoolDownOptions } from "./internal/coolDownGate.ts"
+
+/**
+ * A send to a resource that is cooling down. It was not sent, and no policy retries it.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class CoolingDown extends Data.TaggedError("CoolingDown")<{
+  /** `"closed"` if the resource does not open in time, `"queue-full"` if `maxWaiters` were already waiting. */
+  readonly reason: "closed" | "queue-full"
+  /** When to try again: after the rest of the server's hint, plus a random share of it. */
+  readonly retryAfter: Duration.Duration
+}> {
+  readonly [Refused] = true
+  get [RetryInfo.TypeId](): RetryInfo.RetryInfo {
+    return RetryInfo.notRetryable
+  }
+  override get message(): string {
+    return this.reason === "closed"
+      ? `the resource is cooling down: try again in ${Duration.format(this.retryAfter)}`
+      : "too many sends are waiting for the resource to open"
+  }
+}
+
+/**
+ * How a cool-down is made.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  /** The longest hint to follow: a finite duration above 0. Default 1 minute. */
+  readonly atMost?: Duration.Input | undefined
+  /** How far callers are spread out after the hint, as a share of it: from 0 to 1. Default 0.2. */
+  readonly spread?: number | undefined
+  /**
+   * How much longer the resource may stay closed for a send to wait, and how long the send then waits its turn: a
+   * finite duration of at least 0. With 0, none waits. Default 2 seconds: callers that all wait out a long hint become
+   * a herd.
+   */
+  readonly maxWait?: Duration.Input | undefined
+  /** How many sends may wait: a whole number of at least 0, or `Infinity`. Default 10,000. */
+  readonly maxWaiters?: number | undefined
+  /**
+   * How long a send that opens the resource holds back others if it does not end: a finite duration above 0. Then one
+   * more passes, though a success still counts when it comes. Default 10 seconds.
+   */
+  readonly probeTime?: Duration.Input | undefined
+  /**
+   * What an outcome says about when to send again; `undefined` when it says nothing. One that throws says nothing.
+   *
+   * Default: the `retryAfter` of a failure's facts; for an unknown failure, what its response asks for, such as a 403
+   * with `Retry-After`; for a success that is a response, as of `fetch` or Effect's HTTP client, a rate limit window
+   * that is used up, as in `RateLimit: "default";r=0;t=30`: no send has to be rejected first. See `docs/http.md` for
+   * the headers.
+   */
+  readonly hint?: ((outcome: SendGate.Outcome) => Duration.Duration | undefined) | undefined
+}
+
+/**
+ * The cool-down at a moment.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface State {
+  /** Whether sends pass: freely, not at all, or a few at a time. */
+  readonly phase: "free" | "closed" | "opening"
+  /** The rest of the server's hint; zero when it is over. */
+  readonly remaining: Duration.Duration
+  /** Sends waiting. */
+  readonly waiting: number
+}
+
+/**
+ * The gate of a cool-down.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Gate extends SendGate.SendGate<CoolingDown> {
+  /** Whether sends pass: freely, not at all, or a few at a time. */
+  readonly phase: "free" | "closed" | "opening"
+}
+
+/**
+ * The operations of a cool-down.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Service {
+  /** Holds sends back. */
+  readonly gate: Gate
+  /** Closes the resource, as a server's hint does: for hints that arrive some other way. */
+  readonly close: (hint: Duration.Input) => Effect.Effect<void, InvalidOption>
+  /** The cool-down's current state. */
+  readonly state: Effect.Effect<State>
+}
+
+/**
+ * The cool-down of a resource.
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export class CoolDown extends SendGate.found(
+  Context.Service<CoolDown, Service>()("effect-retry/CoolDown"),
+  ({ gate }: Service) => gate
+) {}
+
+const hintOf = ({ _tag, error, info, value }: SendGate.Outcome): Duration.Duration | undefined => {
+  if (info !== undefined) return info.retryAfter
+  const millis = _tag === "Success" ? askedByValue(value, wallMillis) : askedByError(error, wallMillis)
+  return millis === undefined ? undefined : Duration.millis(millis)
+}
+
+/**
+ * The settings of a gate.
+ *
+ * @internal
+ */
+export const validated = (
+  options: Options,
+  check = checksOf("CoolDown.make", options)
+): CoolDownOptions<CoolingDown> => {
+  const { atMost = 60_000, hint = hintOf, maxWait = 2000, maxWaiters = 10_000, probeTime = 10_000, spread = 0.2 } =
+    options
+  return known(check, options, {
+    atMostMillis: check.positiveDuration("atMost", atMost),
+    spread: check.between("spread", spread, 0, 1),
+    maxWaitMillis: check.duration("maxWait", maxWait),
+    maxWaiters: check.count("maxWaiters", maxWaiters, 0),
+    probeMillis: check.positiveDuration("probeTime", probeTime),
+    hint: callable(check, "hint", hint, "a function of an outcome"),
+    refused: (reason, millis) => new CoolingDown({ reason, retryAfter: Duration.millis(Math.ceil(millis)) })
+  })
+}
+
+/**
+ * Makes a cool-down. Throws `InvalidOption` when an option is invalid.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = (options: Options = {}): Effect.Effect<Service> => {
+  const valid = validated(options)
+  return Effect.contextWith((context: Context.Context<never>) =>
+    Effect.sync(() => serviceOf(new CoolDownGate(valid, Context.get(context, Random.Random))))
+  )
+}
+
+/**
+ * The service of a gate.
+ *
+ * @internal
+ */
+export const serviceOf = (gate: CoolDownGate<CoolingDown>): Service => ({
+  gate,
+  close: (hint) =>
+    Effect.flatMap(
+      Effect.try({
+        try: () => checks("CoolDown.close").duration("hint", hint),
+        catch: (error) => error as InvalidOption
+      }),
+      (millis) => Effect.clockWith((clock) => Effect.sync(() => gate.close(monotonicMillis(clock), millis)))
+    ),
+  state: Effect.clockWith((clock: Clock.Clock) =>
+    Effect.sync(() => ({
+      phase: gate.phase,
+      remaining: Duration.millis(Math.max(0, gate.untilMillis - monotonicMillis(clock))),
+      waiting: gate.waiting
+    }))
+  )
+})
+
+const makeShared = (options?: Options) => watchedGate("CoolDown", make(options))
+
+/**
+ * A layer with its own cool-down. Throws `InvalidOption` when an option is invalid.
+ *
+ * **Gotchas**
+ *
+ * Provided to a single call, it builds a cool-down for that call, even if the layer is a constant. Build it once, in a
+ * `ManagedRuntime` or around the program.
+ *
+ * **Example** (A call that leaves its resource alone when the server asks)
+ *
+ * ```ts
+ * const coolDownLayer = CoolDown.layer()
+ * const program = call.pipe(withRetry(awsStandard), Effect.provide([RetryQuota.layer(), coolDownLayer]))
+ * ```
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = (options?: Options): Layer.Layer<CoolDown> => Layer.effect(CoolDown, makeShared(options))
+
+/**
+ * A layer with its own cool-down, with options from configuration: see {@link layer}. Fails with `InvalidOption` when
+ * an option is invalid.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerConfig = (
+  options: Config.Wrap<Options>
+): Layer.Layer<CoolDown, Config.ConfigError | InvalidOption> => Layer.effect(CoolDown, configured(options, makeShared))
+
+/**
+ * The cool-down's current state.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const state: Effect.Effect<State, never, CoolDown> = /* @__PURE__ */ CoolDown.use(
+  (coolDown) => coolDown.state
+)
+
+/**
+ * Closes the resource; see {@link Service}.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const close = (hint: Duration.Input): Effect.Effect<void, InvalidOption, CoolDown> =>
+  CoolDown.use((coolDown) => coolDown.close(hint))

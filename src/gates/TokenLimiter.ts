@@ -1,0 +1,401 @@
+/**
+ * A limit on requests and tokens per period, like the rate limits of language model services: requests and tokens per
+ * minute.
+ *
+ * The usage of a call is known only when it ends. So a send reserves its expected usage, and is settled by its actual
+ * usage: the surplus goes back, an excess is a debt that later sends wait for. Limits and remaining amounts reported in
+ * response headers are adopted. A send without enough tokens waits, first come, first served, instead of being sent and
+ * rejected.
+ *
+ * It assumes that all its sends count against one limit: give each model, or key, its own limiter.
+ *
+ * @since 0.1.0
+ */
+
+import type * as Clock from "effect/Clock"
+import type * as Config from "effect/Config"
+import * as Context from "effect/Context"
+import * as Data from "effect/Data"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import { dual } from "effect/Function"
+import * as Layer from "effect/Layer"
+import { callable, type Checks, checks, checksOf, inside, known } from "../internal/checks.ts"
+import { type LimitName, limitNames } from "../internal/classification/tokenLimits.ts"
+import * as Facts from "../internal/classification/tokenUsage.ts"
+import { monotonicMillis } from "../internal/clock.ts"
+import { isObject } from "../internal/invalidField.ts"
+import { configured } from "../internal/layerConfig.ts"
+import { Refused } from "../internal/refused.ts"
+import { watched } from "../internal/sharing.ts"
+import type { InvalidOption } from "../InvalidOption.ts"
+import * as RetryInfo from "../RetryInfo.ts"
+import * as SendGate from "../SendGate.ts"
+import { type Meter, TokenGate, type TokenOptions } from "./internal/tokenGate.ts"
+
+/**
+ * A send rejected for lack of tokens. It was not sent, and no policy retries it.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class TokenLimitExceeded extends Data.TaggedError("TokenLimitExceeded")<{
+  /** `"exceeded"` if there will not be enough in time, `"queue-full"` if `maxWaiters` were already waiting. */
+  readonly reason: "exceeded" | "queue-full"
+  /** When there could be enough for it: on current knowledge, if no other send is made. */
+  readonly retryAfter: Duration.Duration
+}> {
+  readonly [Refused] = true
+  get [RetryInfo.TypeId](): RetryInfo.RetryInfo {
+    return RetryInfo.notRetryable
+  }
+  override get message(): string {
+    return this.reason === "exceeded"
+      ? `the token or request limit is reached: try again in ${Duration.format(this.retryAfter)}`
+      : "too many sends are waiting for tokens"
+  }
+}
+
+/**
+ * What a call used, in tokens.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Usage {
+  /** Input tokens not read from a cache: those read fresh, and those written to the cache. */
+  readonly input?: number | undefined
+  /** Input tokens read from a cache. */
+  readonly cached?: number | undefined
+  /** Output tokens, reasoning included. */
+  readonly output?: number | undefined
+}
+
+/**
+ * The expected usage of a call, in tokens: input and output separately, or both together.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Estimate = number | {
+  /** Default: the 95th percentile of recent calls. */
+  readonly input?: number | undefined
+  /** Default: the 95th percentile of recent calls. */
+  readonly output?: number | undefined
+}
+
+/**
+ * Options of a limiter.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  /**
+   * Requests per window: a whole number of at least 1, or `Infinity`. Default: what the service reports, and no limit
+   * until then.
+   */
+  readonly requests?: number | undefined
+  /** Input and output tokens per window, as OpenAI counts. Values and default as for `requests`. */
+  readonly tokens?: number | undefined
+  /** Input tokens per window, as Anthropic counts. Values and default as for `requests`. */
+  readonly inputTokens?: number | undefined
+  /** Output tokens per window, as Anthropic counts. Values and default as for `requests`. */
+  readonly outputTokens?: number | undefined
+  /** The window: a finite duration above 0. Default 1 minute. */
+  readonly per?: Duration.Input | undefined
+  /**
+   * The largest burst, as the part of a window in which it refills: a duration above 0, at most `per`. Default: a whole
+   * window. Services may enforce a limit in shorter parts of its window.
+   */
+  readonly burst?: Duration.Input | undefined
+  /**
+   * A margin held back from `burst`, in the same measure: a duration of at least 0, below `burst`. It covers sends that
+   * overtake each other on the way. It costs no throughput. Default a fiftieth of `burst`.
+   */
+  readonly slack?: Duration.Input | undefined
+  /** This limiter's share of the limits, if several processes divide them: above 0, at most 1. Default 1. */
+  readonly share?: number | undefined
+  /** Whether input read from a cache counts: with OpenAI it does, with Anthropic it does not. Default `"free"`. */
+  readonly cachedInput?: "free" | "counted" | undefined
+  /**
+   * The usage of a call without an estimate, until some have ended. Default 1,000 input tokens and 1,000 output tokens.
+   */
+  readonly estimate?: Estimate | undefined
+  /** Reads the usage from the value of a success, or a part of a stream. If it throws, none. Default {@link usageOf}. */
+  readonly usage?: ((value: unknown) => Usage | undefined) | undefined
+  /** What a send does without enough tokens. Default `"wait"`. */
+  readonly whenFull?: "wait" | "fail" | undefined
+  /** How long a send waits before it is rejected: a finite duration above 0. Default twice `per`. */
+  readonly maxWait?: Duration.Input | undefined
+  /** How many sends may wait: a whole number of at least 0, or `Infinity`. Default 10,000. */
+  readonly maxWaiters?: number | undefined
+}
+
+/**
+ * The current state of one limit.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Level {
+  /** What may be used per window; `Infinity` until known. */
+  readonly limit: number
+  /** What may be used now; below 0 if more was used than available. */
+  readonly remaining: number
+}
+
+/**
+ * The current state of the limiter.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface State {
+  readonly requests: Level
+  readonly tokens: Level
+  readonly inputTokens: Level
+  readonly outputTokens: Level
+  /** Sends that have passed and are not settled yet. */
+  readonly inFlight: number
+  /** Sends waiting. */
+  readonly waiting: number
+}
+
+/**
+ * The operations of a limiter.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Service {
+  /** Holds sends back. */
+  readonly gate: SendGate.SendGate<TokenLimitExceeded>
+  /** The limiter's current state. */
+  readonly state: Effect.Effect<State>
+}
+
+/**
+ * The token limiter of a model.
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export class TokenLimiter extends SendGate.found(
+  Context.Service<TokenLimiter, Service>()("effect-retry/TokenLimiter"),
+  ({ gate }: Service) => gate
+) {}
+
+/**
+ * The expected usage of the calls of an effect; see {@link estimate}. Default: none.
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export const CurrentEstimate: Context.Reference<Estimate | undefined> = Context.Reference<Estimate | undefined>(
+  "effect-retry/TokenLimiter/CurrentEstimate",
+  { defaultValue: () => undefined }
+)
+
+/**
+ * Counts the usage of a stream: see `RetryLlm.metered`.
+ *
+ * @internal
+ */
+export const CurrentMeter: Context.Reference<Meter | undefined> = Context.Reference<Meter | undefined>(
+  "effect-retry/TokenLimiter/CurrentMeter",
+  { defaultValue: () => undefined }
+)
+
+/** A number is input and output together: for separate limits it is an upper bound of the input. */
+const expectedOf = (estimate: Estimate | undefined) =>
+  typeof estimate === "number" ? { input: estimate, output: 0 } : estimate
+
+const validEstimate = (check: Checks, estimate: Estimate): Estimate => {
+  if (typeof estimate === "number") return check.amount("estimate", estimate)
+  if (!isObject(estimate)) {
+    return check.reject("estimate", estimate, "a number of tokens, or of input and output")
+  }
+  const fields = (["input", "output"] as const).filter((field) => estimate[field] !== undefined)
+  return Object.fromEntries(fields.map((field) => [field, check.amount(`estimate.${field}`, estimate[field])]))
+}
+
+/**
+ * Sets the expected usage of the calls of an effect, in tokens: a finite number of at least 0, or one each for input
+ * and output. Throws `InvalidOption` for anything else.
+ *
+ * **Details**
+ *
+ * A send reserves that amount, and waits until it is available. The unused part goes back when the send ends. Some
+ * services count a call's maximum output against the limit: for those, use `max_tokens` as the output estimate.
+ *
+ * **Example** (A prompt of 1,200 tokens)
+ *
+ * ```ts
+ * const answer = call.pipe(withRetry(awsStandard), TokenLimiter.estimate({ input: 1200, output: 500 }))
+ * ```
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const estimate: {
+  (estimate: Estimate): <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+  <A, E, R>(self: Effect.Effect<A, E, R>, estimate: Estimate): Effect.Effect<A, E, R>
+} = /* @__PURE__ */ dual(
+  2,
+  <A, E, R>(self: Effect.Effect<A, E, R>, estimate: Estimate): Effect.Effect<A, E, R> =>
+    Effect.provideService(self, CurrentEstimate, validEstimate(checks("TokenLimiter.estimate"), estimate))
+)
+
+/**
+ * The usage reported by a model's response, or by a part of a stream; `undefined` if it reports none.
+ *
+ * **Details**
+ *
+ * It knows the responses and stream parts of the OpenAI (chat completions, responses, embeddings) and Anthropic SDKs,
+ * plain or from `withResponse()`, and those of Effect's `LanguageModel`.
+ *
+ * **Example** (An Anthropic message)
+ *
+ * ```ts
+ * const usage = TokenLimiter.usageOf({ usage: { input_tokens: 20, cache_read_input_tokens: 100, output_tokens: 5 } })
+ * usage?.input // 20
+ * ```
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const usageOf: (value: unknown) => Usage | undefined = Facts.usageOf
+
+const refused: TokenOptions<TokenLimitExceeded>["refused"] = (reason, millis) =>
+  new TokenLimitExceeded({ reason, retryAfter: Duration.millis(Math.ceil(millis)) })
+
+const timesOf = (check: Checks, { burst, maxWait, per = 60_000, share = 1, slack }: Options) => {
+  const perMillis = check.positiveDuration("per", per)
+  const burstMillis = check.positiveDuration("burst", burst, perMillis)
+  if (burstMillis > perMillis) check.reject("burst", burst, "a duration of at most per")
+  const slackMillis = check.duration("slack", slack, burstMillis / 50)
+  if (slackMillis >= burstMillis) check.reject("slack", slack, "a duration below burst")
+  return {
+    perMillis,
+    burstMillis,
+    slackMillis,
+    share: inside(check, "share", share, [0, 1 + Number.EPSILON]),
+    maxWaitMillis: check.positiveDuration("maxWait", maxWait, 2 * perMillis)
+  }
+}
+
+const validated = (options: Options): TokenOptions<TokenLimitExceeded> => {
+  const check = checksOf("TokenLimiter.make", options)
+  const { estimate = {}, maxWaiters = 10_000, usage = usageOf } = options
+  callable(check, "usage", usage, "a function of a value")
+  const ceilingOf = (name: LimitName) => check.count(name, options[name] ?? Infinity, 1)
+  const { input = 1000, output = 1000 } = expectedOf(validEstimate(check, estimate))!
+  check.names.add("estimate")
+  return known(check, options, {
+    ...timesOf(check, options),
+    ceilings: limitNames.map(ceilingOf),
+    countsCached: check.oneOf("cachedInput", options.cachedInput, ["free", "counted"], "free") === "counted",
+    estimate: { input, output },
+    usage: usage as TokenOptions<TokenLimitExceeded>["usage"],
+    estimateOf: (context) => expectedOf(Context.get(context, CurrentEstimate)),
+    meterOf: (context) => Context.get(context, CurrentMeter),
+    whenFull: check.oneOf("whenFull", options.whenFull, ["wait", "fail"], "wait"),
+    maxWaiters: check.count("maxWaiters", maxWaiters, 0),
+    refused
+  })
+}
+
+/**
+ * Makes a limiter. Throws `InvalidOption` when an option is invalid.
+ *
+ * **Details**
+ *
+ * Each limit is a bucket that fills evenly. A send takes its estimate and one request, and passes when every bucket has
+ * that much or is full: a send larger than a bucket passes too, and those after it wait longer. Its end settles it: a
+ * success by its usage, or by the estimate if it reports none; a rejection (a throttle, a status 4xx) returns the
+ * tokens, but not the request; after any other failure or an interruption, the estimate counts as used.
+ *
+ * Headers of responses and errors (`x-ratelimit-*` of OpenAI, `anthropic-ratelimit-*`) lower a limit, or make one
+ * known, and correct the remaining amount. A limit that no header repeats for ten windows is that of the options again,
+ * and usage makes a limiter owe at most what a window gives. A throttle closes the limiter for as long as the service
+ * asks, at most one window; without a hint and headers, all limits count as used up.
+ *
+ * **Source**: rate limits of Anthropic's API ("token bucket algorithm") and OpenAI's (headers, failed requests count).
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = (options?: Options): Effect.Effect<Service> => Effect.map(makeGate(options), serviceOf)
+
+const makeGate = (options: Options = {}) => {
+  const valid = validated(options)
+  return Effect.sync(() => new TokenGate(valid))
+}
+
+const serviceOf = (gate: TokenGate<TokenLimitExceeded>): Service => ({
+  gate,
+  state: Effect.clockWith((clock: Clock.Clock) =>
+    Effect.sync(() => {
+      const [requests, tokens, inputTokens, outputTokens] = gate.levels(monotonicMillis(clock))
+      return {
+        requests: requests!,
+        tokens: tokens!,
+        inputTokens: inputTokens!,
+        outputTokens: outputTokens!,
+        inFlight: gate.inFlight,
+        waiting: gate.waiting
+      }
+    })
+  )
+})
+
+/** The share that is left of the limit that is used most. */
+const leftOf = (gate: TokenGate<TokenLimitExceeded>, clock: Clock.Clock): number =>
+  Math.min(
+    ...gate.levels(monotonicMillis(clock)).map(({ limit, remaining }) => limit === Infinity ? 1 : remaining / limit)
+  )
+
+const makeShared = (options?: Options) => Effect.map(watched("TokenLimiter", makeGate(options), leftOf), serviceOf)
+
+/**
+ * A layer with its own limiter. Throws `InvalidOption` when an option is invalid.
+ *
+ * **Gotchas**
+ *
+ * Provided to a single call, it builds a limiter for that call, even if the layer is a constant. Build it once, in a
+ * `ManagedRuntime` or around the program. A call that no policy retries is limited only inside `attempt`.
+ *
+ * **Example** (500 requests and 200,000 tokens per minute)
+ *
+ * ```ts
+ * const limiterLayer = TokenLimiter.layer({ requests: 500, tokens: 200_000 })
+ * const program = call.pipe(withRetry(awsStandard), Effect.provide([RetryQuota.layer(), limiterLayer]))
+ * ```
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = (options?: Options): Layer.Layer<TokenLimiter> => Layer.effect(TokenLimiter, makeShared(options))
+
+/**
+ * A layer with its own limiter, with options from configuration: see {@link layer}. Fails with `InvalidOption` when an
+ * option is invalid.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerConfig = (
+  options: Config.Wrap<Options>
+): Layer.Layer<TokenLimiter, Config.ConfigError | InvalidOption> =>
+  Layer.effect(TokenLimiter, configured(options, makeShared))
+
+/**
+ * The limiter's current state.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const state: Effect.Effect<State, never, TokenLimiter> = /* @__PURE__ */ TokenLimiter.use(
+  (limiter) => limiter.state
+)

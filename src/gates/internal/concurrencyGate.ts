@@ -1,0 +1,205 @@
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import type * as Random from "effect/Random"
+import { monotonicMillis } from "../../internal/clock.ts"
+import type { ConcurrencySample } from "../../internal/math/concurrencyLimit.ts"
+import { Stateful } from "../../internal/savedState.ts"
+import { Line, type Moment } from "../../internal/waitingLine.ts"
+import type { Outcome, Pass, Send, SendGate } from "../../SendGate.ts"
+
+/** What changes a limit. */
+interface ConcurrencyRule<State> {
+  readonly initial: State
+  readonly initialLimit: number
+  /** How many sends may be in flight. Below 1, at most one, with a pause after it. `undefined`: it cannot say. */
+  readonly limit: (state: State) => number | undefined
+  readonly next: (state: State, sample: ConcurrencySample) => State
+  /** Whether sends made now are timed. */
+  readonly isTimed: (state: State) => boolean
+  readonly pauseMillis: (state: State, random: number) => number
+  /** Whether retries are sent now. */
+  readonly admitsRetries: (state: State) => boolean
+}
+
+/** Valid options of a limiter. */
+export interface ConcurrencyOptions<E> {
+  readonly rule: ConcurrencyRule<any>
+  /** What an outcome is for the rule; `undefined` if it is nothing. */
+  readonly outcomeOf: (outcome: Outcome) => ConcurrencySample["outcome"] | undefined
+  readonly whenFull: "wait" | "fail"
+  readonly maxWaitMillis: (rule: any) => number
+  readonly maxWaiters: number
+  readonly order: "fifo" | "lifo"
+  readonly refused: (reason: "full" | "queue-full" | "timing-out", limit: number) => E
+}
+
+/** For a limit of at least 1, which does not need the time. */
+const any: Moment = { nowMillis: -Infinity }
+
+/** A send that has passed. Untimed sends share one until the limit is cut. */
+class Slot implements Pass {
+  private readonly gate: ConcurrencyGate<unknown>
+  private readonly cuts: number
+  private readonly sentMillis: number | undefined
+
+  constructor(gate: ConcurrencyGate<unknown>, cuts: number, sentMillis: number | undefined) {
+    this.gate = gate
+    this.cuts = cuts
+    this.sentMillis = sentMillis
+  }
+
+  settle(outcome: Outcome): void {
+    this.gate.ended(outcome, this.cuts, this.sentMillis)
+  }
+
+  cancel(): void {
+    this.gate.canceled()
+  }
+}
+
+/** How long the resource counts as strained after a cut. Source: the simulated outages of `docs/overload.md`. */
+const strainedMillis = 10_000
+
+/** A limit, and what the rule keeps to find the next one. */
+interface Level {
+  readonly rule: unknown
+  /** How many may be in flight. */
+  readonly limit: number
+  readonly cuts: number
+  readonly cutMillis: number
+  /** Nothing is sent until then, in milliseconds of the monotonic clock: sends are paced while the limit is below 1. */
+  readonly pausedUntilMillis: number
+}
+
+/** The gate of a concurrency limiter: it bounds the sends in flight. */
+export class ConcurrencyGate<E> extends Stateful<Level> implements SendGate<E> {
+  readonly name = "ConcurrencyLimiter"
+  readonly order = 300
+  /** Sends that have passed and not ended. Not in the record: two records per send would cost 8 % of a success. */
+  inFlight = 0
+  private untimed: Slot
+  private readonly line: Line<E>
+  private options: ConcurrencyOptions<E>
+  private readonly random: Random.Random
+
+  constructor(options: ConcurrencyOptions<E>, random: Random.Random) {
+    const { rule } = options
+    super({ rule: rule.initial, limit: rule.initialLimit, cuts: 0, cutMillis: -Infinity, pausedUntilMillis: -Infinity })
+    this.options = options
+    this.random = random
+    this.untimed = new Slot(this, 0, undefined)
+    this.line = new Line<E>({
+      order: options.order,
+      maxWaiters: options.maxWaiters,
+      maxWaitMillis: options.maxWaitMillis(rule.initial),
+      opensInMillis: (now) => {
+        const { pausedUntilMillis } = this.state
+        return pausedUntilMillis > now ? pausedUntilMillis - now : Infinity
+      },
+      isOpen: (at) => this.isOpen(at),
+      refused: (reason) => options.refused(reason, this.limit)
+    })
+  }
+
+  /** Switches to other options. Sends in flight still count; a different rule starts from its initial state. */
+  follow(options: ConcurrencyOptions<E>, isOtherRule: boolean): void {
+    this.options = isOtherRule ? options : { ...options, rule: this.options.rule }
+    const maxWaitMillis = options.maxWaitMillis(isOtherRule ? options.rule.initial : this.state.rule)
+    this.line.change({ order: options.order, maxWaiters: options.maxWaiters, maxWaitMillis })
+    if (!isOtherRule) return
+    const { rule } = options
+    const { cutMillis } = this.state
+    this.moveTo({ rule: rule.initial, limit: rule.initialLimit, cutMillis, pausedUntilMillis: -Infinity })
+    this.line.admit(any)
+  }
+
+  get limit(): number {
+    return this.state.limit
+  }
+
+  /** Sends waiting for a slot. */
+  get waiting(): number {
+    return this.line.size
+  }
+
+  enter(send: Send): void | Effect.Effect<void, E> {
+    const { rule } = this.options
+    if (send.attempt > 1 && !rule.admitsRetries(this.state.rule)) {
+      return Effect.fail(this.options.refused("timing-out", this.limit))
+    }
+    if (this.line.size === 0 && this.isOpen(send)) return this.hold(send)
+    if (this.options.whenFull === "fail") return Effect.fail(this.options.refused("full", this.limit))
+    return this.line.wait(send.context, () => this.hold(send, Context.get(send.context, Clock.Clock)))
+  }
+
+  /** Whether it has learned nothing that would be lost with it. */
+  get isBlank(): boolean {
+    return this.state.cuts === 0
+  }
+
+  /** The limit was just cut, or it is reached. */
+  isStrained(nowMillis: number): boolean {
+    return nowMillis < this.state.cutMillis + strainedMillis || this.line.size > 0 || !this.isOpen({ nowMillis })
+  }
+
+  /** A send has ended. */
+  ended(outcome: Outcome, cuts: number, sentMillis: number | undefined): void {
+    this.count(outcome, cuts, sentMillis)
+    this.inFlight--
+    if (this.limit < 1) {
+      const pause = this.options.rule.pauseMillis(this.state.rule, this.random.nextDoubleUnsafe())
+      this.state = { ...this.state, pausedUntilMillis: outcome.nowMillis + pause }
+      this.line.signal()
+    }
+    this.line.admit(outcome)
+  }
+
+  /** A send was never made. While sends are paced, the one with the timer checks again. */
+  canceled(): void {
+    this.inFlight--
+    if (this.limit < 1) this.line.signal()
+    else this.line.admit(any)
+  }
+
+  private count(outcome: Outcome, cuts: number, sentMillis: number | undefined): void {
+    const { maxWaitMillis, outcomeOf, rule } = this.options
+    const counted = outcomeOf(outcome)
+    if (counted === undefined) return
+    const level = this.state
+    const next = rule.next(level.rule, {
+      outcome: counted,
+      inFlight: this.inFlight,
+      overtaken: cuts < level.cuts,
+      rttMillis: sentMillis === undefined ? undefined : outcome.nowMillis - sentMillis
+    })
+    const limit = rule.limit(next)
+    if (limit === undefined || (next === level.rule && limit === level.limit)) return
+    if (counted !== "success") this.line.change({ maxWaitMillis: maxWaitMillis(next) })
+    const { pausedUntilMillis } = level
+    const cutMillis = limit < level.limit ? outcome.nowMillis : level.cutMillis
+    this.moveTo({ rule: next, limit, cutMillis, pausedUntilMillis })
+  }
+
+  private moveTo({ cutMillis, limit, pausedUntilMillis, rule }: Omit<Level, "cuts">): void {
+    const isCut = limit < this.limit
+    const cuts = isCut ? this.state.cuts + 1 : this.state.cuts
+    if (isCut) this.untimed = new Slot(this, cuts, undefined)
+    this.state = { rule, limit, cuts, cutMillis, pausedUntilMillis }
+  }
+
+  private isOpen(at: Moment): boolean {
+    const { limit, pausedUntilMillis } = this.state
+    return limit >= 1 ? this.inFlight < Math.floor(limit) : this.inFlight === 0 && at.nowMillis >= pausedUntilMillis
+  }
+
+  /** The clock is that of a send that has waited: `nowMillis` may be the time at which it began to. */
+  private hold(send: Send, clock?: Clock.Clock): void {
+    this.inFlight++
+    const { cuts, rule } = this.state
+    const isTimed = this.options.rule.isTimed(rule)
+    if (!isTimed) return send.hold(this.untimed)
+    const sentMillis = clock === undefined ? send.nowMillis : monotonicMillis(clock)
+    send.hold(new Slot(this, cuts, sentMillis))
+  }
+}

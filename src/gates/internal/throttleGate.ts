@@ -1,0 +1,134 @@
+import * as Effect from "effect/Effect"
+import type * as Random from "effect/Random"
+import { Window } from "../../internal/math/slidingWindow.ts"
+import type { Outcome, Pass, Send, SendGate } from "../../SendGate.ts"
+
+/** Valid options of a throttle. */
+export interface ThrottleOptions<E> {
+  readonly k: number
+  readonly windowMillis: number
+  readonly maxRejection: number
+  readonly counts: "settled" | "sent"
+  readonly isRejection: (outcome: Outcome) => boolean
+  readonly refused: (rejection: number) => E
+}
+
+/** A tenth of the window, and the pass of the sends let through in it. */
+class Slice implements Pass {
+  requests = 0
+  accepts = 0
+  isOver = false
+  private readonly gate: ThrottleGate<unknown>
+  /** Whether the gate still counts in the same way as when the sends were let through. */
+  private readonly era: object
+
+  constructor(gate: ThrottleGate<unknown>, era: object) {
+    this.gate = gate
+    this.era = era
+  }
+
+  settle(outcome: Outcome): void {
+    if (this.era === this.gate.era) this.gate.ended(outcome)
+  }
+
+  cancel(): void {
+    this.gate.canceled(this)
+  }
+}
+
+/** The gate of a throttle: it rejects at random as many sends as the service seems to reject. */
+export class ThrottleGate<E> implements SendGate<E> {
+  readonly name = "ClientThrottle"
+  readonly order = 200
+  private requests = 0
+  private accepts = 0
+  /** Identifies the time during which sends are counted in the same way. */
+  era = {}
+  private window: Window<Slice>
+  private options: ThrottleOptions<E>
+  private readonly random: Random.Random
+
+  constructor(options: ThrottleOptions<E>, random: Random.Random, nowMillis: number) {
+    this.options = options
+    this.random = random
+    this.window = this.counting(nowMillis)
+  }
+
+  /** Switches to other options, keeping its counts if they are counted as before. */
+  change(options: ThrottleOptions<E>, nowMillis: number): void {
+    const { counts, windowMillis } = this.options
+    this.options = options
+    if (options.counts === counts && options.windowMillis === windowMillis) return
+    for (const slice of this.window.slices) this.dropped(slice)
+    this.era = {}
+    this.window = this.counting(nowMillis)
+  }
+
+  /** The current counts, and the share of sends being rejected. */
+  look(nowMillis: number): { readonly requests: number; readonly accepts: number; readonly rejection: number } {
+    this.window.at(nowMillis)
+    return { requests: this.requests, accepts: this.accepts, rejection: this.rejection }
+  }
+
+  enter(send: Send): void | Effect.Effect<void, E> {
+    const isSettled = this.options.counts === "settled"
+    // Nothing was rejected lately, so what leaves the window changes nothing and the time does not matter.
+    if (isSettled && this.requests === this.accepts) return send.hold(this.window.current)
+    const slice = this.window.at(send.nowMillis)
+    const { rejection } = this
+    const isRefused = rejection > 0 && this.random.nextDoubleUnsafe() < rejection
+    if (isRefused || !isSettled) this.count(slice, 1, 0)
+    if (isRefused) return Effect.fail(this.options.refused(rejection))
+    send.hold(slice)
+  }
+
+  /** Whether it has learned nothing that would be lost with it. */
+  get isBlank(): boolean {
+    return this.requests === this.accepts
+  }
+
+  /** The service rejects so many sends that some are rejected here. */
+  isStrained(nowMillis: number): boolean {
+    return this.look(nowMillis).rejection > 0
+  }
+
+  /** A send has ended. */
+  ended(outcome: Outcome): void {
+    if (outcome._tag === "Unknown") return
+    const accepts = outcome._tag === "Success" || !this.options.isRejection(outcome) ? 1 : 0
+    this.count(this.window.at(outcome.nowMillis), this.options.counts === "settled" ? 1 : 0, accepts)
+  }
+
+  /** A send was never made: it does not count as a request. */
+  canceled(slice: Slice): void {
+    if (this.options.counts === "sent" && !slice.isOver) this.count(slice, -1, 0)
+  }
+
+  private counting(nowMillis: number): Window<Slice> {
+    const { era } = this
+    return new Window({
+      millis: this.options.windowMillis,
+      slice: () => new Slice(this, era),
+      dropped: (slice) => this.dropped(slice)
+    }, nowMillis)
+  }
+
+  /** Source: Google SRE, chapter 21, "Client-side throttling". */
+  private get rejection(): number {
+    const share = (this.requests - this.options.k * this.accepts) / (this.requests + 1)
+    return Math.max(0, Math.min(this.options.maxRejection, share))
+  }
+
+  private count(slice: Slice, requests: number, accepts: number): void {
+    slice.requests += requests
+    slice.accepts += accepts
+    this.requests += requests
+    this.accepts += accepts
+  }
+
+  private dropped(slice: Slice): void {
+    slice.isOver = true
+    this.requests -= slice.requests
+    this.accepts -= slice.accepts
+  }
+}

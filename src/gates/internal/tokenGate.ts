@@ -1,0 +1,304 @@
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import { limitsIn } from "../../internal/classification/tokenLimits.ts"
+import { merged, type Usage } from "../../internal/classification/tokenUsage.ts"
+import { statusOf } from "../../internal/classification/wire.ts"
+import { monotonicMillis } from "../../internal/clock.ts"
+import * as Allowances from "../../internal/math/tokenAllowance.ts"
+import { Stateful } from "../../internal/savedState.ts"
+import type { AnyContext } from "../../internal/shared.ts"
+import { look } from "../../internal/tryGet.ts"
+import { Line } from "../../internal/waitingLine.ts"
+import type { Outcome, Pass, Send, SendGate } from "../../SendGate.ts"
+
+/** The expected usage of a send, as far as its caller knows. */
+interface Expected {
+  readonly input?: number | undefined
+  readonly output?: number | undefined
+}
+
+/** Valid options of a limiter. */
+export interface TokenOptions<E> extends Allowances.AllowanceConfig {
+  /** For requests, tokens, input tokens and output tokens; `Infinity` if only the server knows. */
+  readonly ceilings: ReadonlyArray<number>
+  readonly estimate: { readonly input: number; readonly output: number }
+  readonly countsCached: boolean
+  readonly usage: (value: unknown) => Usage | undefined
+  readonly estimateOf: (context: AnyContext) => Expected | undefined
+  readonly meterOf: (context: AnyContext) => Meter | undefined
+  readonly whenFull: "wait" | "fail"
+  readonly maxWaitMillis: number
+  readonly maxWaiters: number
+  readonly refused: (reason: "exceeded" | "queue-full", millis: number) => E
+}
+
+/** What a send uses of each limit. */
+type Amounts = readonly [requests: number, tokens: number, inputTokens: number, outputTokens: number]
+
+const amountsOf = (input: number, output: number): Amounts => [1, input + output, input, output]
+
+/** The usage of recent sends. */
+class Recent {
+  private readonly values: Array<number> = []
+  private next = 0
+
+  add(value: number | undefined): void {
+    if (value === undefined) return
+    this.values[this.next] = value
+    this.next = (this.next + 1) % 100
+  }
+
+  /** The 95th percentile; `undefined` if nothing is known. */
+  get high(): number | undefined {
+    return this.values.slice().sort((a, b) => a - b)[Math.ceil(this.values.length * 0.95) - 1]
+  }
+}
+
+/** The usage of one stream, reported in its last parts: its send is settled when the stream has ended. */
+export class Meter {
+  private reservation: Reservation | undefined = undefined
+  private usage: Usage | undefined = undefined
+  private readonly clock: Clock.Clock
+
+  constructor(clock: Clock.Clock) {
+    this.clock = clock
+  }
+
+  /** The stream of a send has begun. */
+  begin(reservation: Reservation, usage: Usage | undefined): void {
+    this.end()
+    this.reservation = reservation
+    this.usage = usage
+  }
+
+  /** A part of it has arrived. */
+  see(part: unknown): void {
+    const { reservation } = this
+    if (reservation === undefined) return
+    this.usage = merged(this.usage, reservation.gate.usageOf(part))
+    reservation.gate.learn(reservation, part, monotonicMillis(this.clock))
+  }
+
+  /** It has ended, for any reason. */
+  end(): void {
+    const { reservation } = this
+    this.reservation = undefined
+    reservation?.gate.used(reservation, this.usage, monotonicMillis(this.clock))
+  }
+}
+
+/** What a send has reserved. */
+class Reservation implements Pass {
+  readonly gate: TokenGate<unknown>
+  readonly amounts: Amounts
+  readonly meter: Meter | undefined
+  readonly marks: ReadonlyArray<Allowances.Mark>
+
+  constructor(
+    gate: TokenGate<unknown>,
+    amounts: Amounts,
+    meter: Meter | undefined,
+    marks: ReadonlyArray<Allowances.Mark>
+  ) {
+    this.gate = gate
+    this.amounts = amounts
+    this.meter = meter
+    this.marks = marks
+  }
+
+  settle(outcome: Outcome): void {
+    this.gate.ended(this, outcome)
+  }
+
+  cancel(): void {
+    this.gate.canceled(this)
+  }
+}
+
+const isCount = (n: unknown): n is number => typeof n === "number" && n >= 0 && n <= Number.MAX_SAFE_INTEGER
+
+/** The server rejected it before a model saw it. */
+const isRefusal = ({ error, info }: Outcome): boolean => {
+  const status = statusOf(error)
+  return info?.throttling === true || (status !== undefined && status >= 400 && status < 500 && status !== 408)
+}
+
+/** What the windows hold, and until when the server wants no sends, in milliseconds of the monotonic clock. */
+interface TokenState {
+  readonly allowances: ReadonlyArray<Allowances.Allowance>
+  readonly closedUntilMillis: number
+  /** Sends that have passed and not ended. */
+  readonly inFlight: number
+}
+
+/** The gate of a token limiter: a send reserves its expected usage, and is settled by its actual usage. */
+export class TokenGate<E> extends Stateful<TokenState> implements SendGate<E> {
+  readonly order = 250
+  private readonly inputs = new Recent()
+  private readonly outputs = new Recent()
+  private readonly line: Line<E, Amounts>
+  private readonly options: TokenOptions<E>
+
+  constructor(options: TokenOptions<E>) {
+    super({
+      allowances: options.ceilings.map((ceiling) => Allowances.full(ceiling, options)),
+      closedUntilMillis: -Infinity,
+      inFlight: 0
+    })
+    this.options = options
+    this.line = new Line<E, Amounts>({
+      order: "fifo",
+      maxWaiters: options.maxWaiters,
+      maxWaitMillis: options.maxWaitMillis,
+      opensInMillis: (now, amounts) => this.opensIn(now, amounts),
+      isOpen: ({ nowMillis }, amounts) => this.opensIn(nowMillis, amounts) === 0,
+      refused: (reason, now, amounts) =>
+        options.refused(reason === "full" ? "exceeded" : reason, this.opensIn(now, amounts))
+    })
+  }
+
+  get waiting(): number {
+    return this.line.size
+  }
+
+  /** Sends that have passed and not ended. */
+  get inFlight(): number {
+    return this.state.inFlight
+  }
+
+  /** The limits and what is left of them. */
+  levels(nowMillis: number): ReadonlyArray<{ readonly limit: number; readonly remaining: number }> {
+    return this.state.allowances.map((allowance) => {
+      const { bucket, filling } = Allowances.at(allowance, nowMillis)
+      const { perMillis } = this.options
+      return filling === undefined
+        ? { limit: Infinity, remaining: Infinity }
+        : { limit: filling.refillPerMilli * perMillis, remaining: bucket.tokens }
+    })
+  }
+
+  enter(send: Send): void | Effect.Effect<void, E> {
+    const { context, nowMillis } = send
+    const { maxWaitMillis, refused, whenFull } = this.options
+    const amounts = this.expectedOf(context)
+    const millis = this.opensIn(nowMillis, amounts)
+    if (millis === 0 && this.line.size === 0) return this.pass(send, nowMillis, amounts)
+    if (whenFull === "fail" || millis > maxWaitMillis) return Effect.fail(refused("exceeded", millis))
+    const clock = Context.get(context, Clock.Clock)
+    return this.line.wait(context, () => this.pass(send, monotonicMillis(clock), amounts), amounts)
+  }
+
+  /** The usage that a value reports. */
+  usageOf(value: unknown): Usage | undefined {
+    const usage = look(() => this.options.usage(value))
+    if (usage === undefined || usage === null) return undefined
+    const [input, cached, output] = [usage.input, usage.cached, usage.output].map((n) => isCount(n) ? n : undefined)
+    return input === undefined && output === undefined ? undefined : { input, cached, output }
+  }
+
+  /** A send has ended. */
+  ended(reservation: Reservation, outcome: Outcome): void {
+    const { meter } = reservation
+    const now = outcome.nowMillis
+    if (outcome._tag === "Success") {
+      const usage = this.usageOf(outcome.value)
+      this.learn(reservation, outcome.value, now)
+      if (meter !== undefined) return meter.begin(reservation, usage)
+      return this.used(reservation, usage, now)
+    }
+    const isRefused = outcome._tag === "Failure" && isRefusal(outcome)
+    this.settle(reservation, isRefused ? [1, 0, 0, 0] : reservation.amounts, now)
+    if (outcome._tag === "Failure") {
+      const told = this.learn(reservation, outcome.error, now)
+      if (outcome.info?.throttling === true) this.throttled(outcome, told)
+    }
+    this.line.admit(outcome)
+    this.line.signal()
+  }
+
+  /** A send was never made. */
+  canceled(reservation: Reservation): void {
+    this.settle(reservation, [0, 0, 0, 0], undefined)
+    this.line.signal()
+  }
+
+  /** A send that succeeded used this much; anything it does not report counts as expected. */
+  used(reservation: Reservation, usage: Usage | undefined, nowMillis: number): void {
+    const { amounts } = reservation
+    const cached = this.options.countsCached ? usage?.cached ?? 0 : 0
+    const input = usage?.input === undefined ? amounts[2] : usage.input + cached
+    const output = usage?.output ?? (usage === undefined ? amounts[3] : 0)
+    if (usage !== undefined) {
+      const { allowances: [, tokens, inputs, outputs] } = this.state
+      this.inputs.add(Allowances.most(tokens!, Allowances.most(inputs!, input)))
+      this.outputs.add(Allowances.most(tokens!, Allowances.most(outputs!, output)))
+    }
+    this.settle(reservation, amountsOf(input, output), nowMillis)
+    this.line.admit({ nowMillis })
+    this.line.signal()
+  }
+
+  /** Learns from the headers of a response, if any. Returns whether they say what is left. */
+  learn({ marks }: Reservation, answer: unknown, nowMillis: number): boolean {
+    const told = limitsIn(answer)
+    if (told === undefined) return false
+    this.change((allowance, of) =>
+      Allowances.learn(Allowances.at(allowance, nowMillis), this.options, told[of]!, { ...marks[of]!, nowMillis })
+    )
+    return told.some(({ remaining }) => remaining !== undefined)
+  }
+
+  private throttled({ info, nowMillis }: Outcome, saysWhatIsLeft: boolean): void {
+    const hint = info?.retryAfter === undefined ? 0 : Duration.toMillis(info.retryAfter)
+    if (hint > 0) {
+      const untilMillis = nowMillis + Math.min(hint, this.options.perMillis)
+      this.state = { ...this.state, closedUntilMillis: Math.max(this.state.closedUntilMillis, untilMillis) }
+    } else if (!saysWhatIsLeft) {
+      this.change((allowance) => Allowances.drain(Allowances.at(allowance, nowMillis)))
+    }
+  }
+
+  private expectedOf(context: AnyContext): Amounts {
+    const { estimate, estimateOf } = this.options
+    const { input, output } = estimateOf(context) ?? {}
+    return amountsOf(
+      isCount(input) ? input : this.inputs.high ?? estimate.input,
+      isCount(output) ? output : this.outputs.high ?? estimate.output
+    )
+  }
+
+  private opensIn(nowMillis: number, amounts: Amounts): number {
+    const { allowances, closedUntilMillis } = this.state
+    const millis = allowances.map((allowance, of) =>
+      Allowances.opensInMillis(Allowances.at(allowance, nowMillis), amounts[of]!)
+    )
+    return Math.max(0, Math.ceil(closedUntilMillis - nowMillis), ...millis)
+  }
+
+  private pass(send: Send, nowMillis: number, amounts: Amounts): void {
+    const before = this.state.allowances
+    this.change((allowance, of) => Allowances.reserve(Allowances.at(allowance, nowMillis), amounts[of]!), 1)
+    const marks = this.state.allowances.map(({ drawn }, of) => ({
+      sentMillis: nowMillis,
+      held: before[of]!.held,
+      drawn
+    }))
+    send.hold(new Reservation(this, amounts, this.options.meterOf(send.context), marks))
+  }
+
+  private settle({ amounts }: Reservation, used: Amounts, nowMillis: number | undefined): void {
+    this.change((allowance, of) =>
+      Allowances.settle(
+        nowMillis === undefined ? allowance : Allowances.at(allowance, nowMillis),
+        amounts[of]!,
+        used[of]!
+      ), -1)
+  }
+
+  private change(next: (allowance: Allowances.Allowance, of: number) => Allowances.Allowance, inFlight = 0): void {
+    const { allowances, closedUntilMillis, inFlight: before } = this.state
+    this.state = { allowances: allowances.map(next), closedUntilMillis, inFlight: before + inFlight }
+  }
+}

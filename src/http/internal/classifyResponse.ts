@@ -1,0 +1,144 @@
+import { type HttpClientError, isHttpClientError } from "effect/http/HttpClientError"
+import { type HttpClientRequest, toUrl } from "effect/http/HttpClientRequest"
+import { type HttpClientResponse, TypeId as ResponseTypeId } from "effect/http/HttpClientResponse"
+import * as Option from "effect/Option"
+import { factsOf, saidBy } from "../../internal/classification/answer.ts"
+import { causesOf, fetchRefusals, isNeverSent, timeoutCodes } from "../../internal/classification/errorCodes.ts"
+import { hasKey, isRetryStatus as isWorthARetry } from "../../internal/classification/wire.ts"
+import { wallMillis } from "../../internal/clock.ts"
+import { get, short } from "../../internal/tryGet.ts"
+import { classify, defaultClassifier, type RetryClassifier } from "../../RetryClassifier.ts"
+import * as RetryInfo from "../../RetryInfo.ts"
+import { wholeOf } from "./attemptTimeout.ts"
+import { answerOf, type HintReader, readHint } from "./hintHeaders.ts"
+import { isRepeatable } from "./requestSafety.ts"
+
+/** Options of a classifier of HTTP failures. */
+export interface ClassifierSettings {
+  readonly hints: ReadonlyArray<HintReader>
+  readonly retryStatus: (status: number) => boolean
+}
+
+type Info = Option.Option<RetryInfo.RetryInfo>
+
+const notRetryable: Info = Option.some(RetryInfo.notRetryable)
+
+/**
+ * The statuses retried by default: 408, 425, 429 and the 5xx, except 501, 505, 506, 508, 510 and 511.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const isRetryStatus: (status: number) => boolean = isWorthARetry
+
+/** Whether a value is a response of Effect's HTTP client. */
+export const isResponse = (u: unknown): u is HttpClientResponse => get(u, ResponseTypeId) === ResponseTypeId
+
+const safetyOf = (request: HttpClientRequest, neverProcessed: boolean): RetryInfo.Safety =>
+  neverProcessed || isRepeatable(request) ? "Yes" : "Maybe"
+
+/**
+ * Whether `fetch` followed a redirect: the response is to another request, and the first may have been processed.
+ */
+const isRedirected = ({ request, url }: HttpClientResponse): boolean => {
+  const asked = Option.getOrUndefined(toUrl(request))
+  if (asked === undefined) return false
+  asked.hash = ""
+  return asked.href !== url
+}
+
+/**
+ * Whether the status is retryable. For a request with a key, 409 means that one with the same key is in progress, and
+ * 422 that the key was used for another request. Source: draft-ietf-httpapi-idempotency-key-header.
+ */
+const isWorthARetryOf =
+  (request: HttpClientRequest, { retryStatus }: ClassifierSettings) => (status: number): boolean =>
+    hasKey(request) && (status === 409 || status === 422) ? status === 409 : retryStatus(status)
+
+/** The facts of a response; none if it is not a failure. */
+const ofResponse = (settings: ClassifierSettings, response: HttpClientResponse): Info => {
+  const { request, status } = response
+  const said = saidBy(answerOf(response), isWorthARetryOf(request, settings))
+  if (said === undefined) {
+    return status >= 500 ? Option.some(RetryInfo.make({ safety: "No", fault: "server" })) : Option.none()
+  }
+  const certain = said !== "final" && isRedirected(response) ? "failed" : said
+  return Option.some(RetryInfo.make({
+    ...factsOf(certain, status, isRepeatable(request)),
+    retryAfter: said === "final" ? undefined : readHint(settings.hints, response, wallMillis())
+  }))
+}
+
+/** Prefixes of Node and undici codes that a second try will not change: a certificate, an argument, a closed client. */
+const finalCodes: ReadonlyArray<string> = [
+  "CERT_",
+  "DEPTH_ZERO_",
+  "ERR_HTTP_INVALID_",
+  "ERR_INVALID_",
+  "ERR_TLS_CERT",
+  "ERR_UNESCAPED_",
+  "SELF_SIGNED_",
+  "UNABLE_TO_",
+  "UND_ERR_CLOSED",
+  "UND_ERR_DESTROYED",
+  "UND_ERR_INVALID_",
+  "UND_ERR_NOT_SUPPORTED",
+  "UND_ERR_REQ_CONTENT_LENGTH_"
+]
+
+/** Whether a second try cannot help, or the caller has canceled it. */
+const isFinalCause = (error: unknown): boolean => {
+  if (get(error, "name") === "AbortError") return true
+  const code = get(error, "code")
+  if (typeof code === "string") return finalCodes.some((beginning) => code.startsWith(beginning))
+  return fetchRefusals.some((words) => words.test(short(get(error, "message"))))
+}
+
+const isTimeout = (error: unknown): boolean =>
+  timeoutCodes.has(get(error, "code") as string) || get(error, "name") === "TimeoutError" ||
+  get(error, "_tag") === "TimeoutError"
+
+const ofTransport = (request: HttpClientRequest, cause: unknown): RetryInfo.RetryInfo => {
+  const causes = causesOf(cause)
+  if (causes.some(isFinalCause)) return RetryInfo.notRetryable
+  return RetryInfo.make({
+    safety: safetyOf(request, isNeverSent(cause)),
+    timeout: causes.some(isTimeout)
+  })
+}
+
+const ofError = (settings: ClassifierSettings, { reason }: HttpClientError): Info => {
+  switch (reason._tag) {
+    case "TransportError":
+      return Option.some(ofTransport(reason.request, reason.cause))
+    case "StatusCodeError":
+      return ofResponse(settings, reason.response)
+    case "EmptyBodyError":
+    case "DecodeError":
+      return Option.orElse(ofResponse(settings, reason.response), () => notRetryable)
+    default:
+      return notRetryable
+  }
+}
+
+/** The classifier of responses and of the errors of Effect's HTTP client; it knows nothing else. */
+export const classifierOf = (settings: ClassifierSettings): RetryClassifier => (shown) => {
+  const failure = wholeOf(shown)
+  if (isResponse(failure)) return ofResponse(settings, failure)
+  if (isHttpClientError(failure)) return ofError(settings, failure)
+  return Option.none()
+}
+
+/**
+ * A classifier of HTTP failures inside the one around its calls, which knows errors outside HTTP, and may forbid any
+ * retry. A response that the first does not know is no failure.
+ */
+export const inside = (own: RetryClassifier, outer: RetryClassifier): RetryClassifier => (shown) => {
+  const failure = wholeOf(shown)
+  const known = classify(own, failure)
+  const isAnswer = isResponse(failure) && Option.isNone(known)
+  if (isAnswer || (Option.isSome(known) && outer === defaultClassifier)) return known
+  const around = classify(outer, failure)
+  const isVeto = Option.isSome(around) && around.value.safety === "No"
+  return isVeto || Option.isNone(known) ? around : known
+}

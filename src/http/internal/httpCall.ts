@@ -1,0 +1,232 @@
+import * as Cause from "effect/Cause"
+import type * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as HttpClient from "effect/http/HttpClient"
+import { type HttpClientError, isHttpClientError } from "effect/http/HttpClientError"
+import { type HttpClientRequest, setHeaders } from "effect/http/HttpClientRequest"
+import type { HttpClientResponse } from "effect/http/HttpClientResponse"
+import * as Option from "effect/Option"
+import * as Random from "effect/Random"
+import type { Parts } from "../../engine/compiled.ts"
+import { retrying as loop } from "../../engine/loop.ts"
+import { partsOf } from "../../engine/policy/policy.ts"
+import { headersIn, remainingIn } from "../../internal/propagation.ts"
+import type { AnyContext, AnyFiber } from "../../internal/shared.ts"
+import * as ResourceLimiters from "../../resources/ResourceLimiters.ts"
+import { CurrentClassifier, type RetryClassifier } from "../../RetryClassifier.ts"
+import * as RetryInfo from "../../RetryInfo.ts"
+import { combine, CurrentObserver, observerOf, type RetryObserver } from "../../RetryObserver.ts"
+import type { RetryPolicy } from "../../RetryPolicy.ts"
+import { timedOut } from "./attemptTimeout.ts"
+import { isWorthReading, readAhead } from "./bufferedBody.ts"
+import { inside, isResponse } from "./classifyResponse.ts"
+import { discard } from "./discardBody.ts"
+import { isRepeatable } from "./requestSafety.ts"
+import { isOneShot } from "./resendableBody.ts"
+
+/**
+ * The sending of a request, until its response has begun.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Send<E, R> = Effect.Effect<HttpClientResponse, E, R>
+
+/** Options of a client that retries. */
+export interface Settings {
+  readonly classifier: RetryClassifier
+  readonly attemptTimeoutMillis: number | undefined
+  readonly reuseConnection: "throttling" | "always" | "never"
+  readonly newConnection: (<E, R>(send: Send<E, R>) => Send<E, R>) | undefined
+  readonly hintSpread: number
+  readonly resource: ((request: HttpClientRequest) => string) | undefined
+}
+
+/** One call: the attempts at one request. */
+class HttpCall {
+  private readonly settings: Settings
+  private readonly request: HttpClientRequest
+  /** The classifier around the call: for errors outside HTTP, and for vetoes. */
+  private readonly outer: RetryClassifier
+  private readonly known: RetryClassifier
+  readonly observer: RetryObserver
+  /** Whether the policy retries failures that are only `"Maybe"` safe. */
+  private readonly retriesMaybe: boolean
+  private sends = 0
+  private failure: unknown = undefined
+  private info: Option.Option<RetryInfo.RetryInfo> = Option.none()
+  /** The response that the attempt failed with; `undefined` if it failed with an error. */
+  private response: HttpClientResponse | undefined = undefined
+  private readonly oneShot: boolean
+  private bodyForbids = false
+  private isDropped = false
+  private reuse = true
+
+  constructor(settings: Settings, parts: Parts, request: HttpClientRequest, fiber: AnyFiber) {
+    this.settings = settings
+    this.retriesMaybe = parts.whileRetryable === "maybe"
+    this.request = request
+    this.outer = fiber.getRef(CurrentClassifier)
+    this.known = inside(settings.classifier, this.outer)
+    this.observer = observerOf(fiber.context)
+    this.oneShot = isOneShot(request.body)
+  }
+
+  /** One attempt: a response that is a failure becomes an error. */
+  attempt<E, R>(send: Send<E, R>): Effect.Effect<HttpClientResponse, E | HttpClientError | HttpClientResponse, R> {
+    return Effect.suspend(() => {
+      const resends = this.sends++
+      this.response = undefined
+      this.failure = undefined
+      this.isDropped = false
+      const { newConnection } = this.settings
+      const fresh = resends > 0 && !this.reuse ? newConnection?.(send) : undefined
+      const plain = this.timely(Effect.isEffect(fresh) ? fresh : send).pipe(
+        Effect.provideService(CurrentClassifier, this.outer),
+        Effect.provideService(CurrentObserver, this.observer)
+      )
+      const counted = resends === 0 ? plain : Effect.annotateSpans(plain, "http.request.resend_count", resends)
+      return Effect.flatMap(counted, this.inspected)
+    })
+  }
+
+  /** Limits an attempt to its timeout, and, if calls are propagated, to the deadline. */
+  private timely<E, R>(send: Send<E, R>): Send<E | HttpClientError, R> {
+    return Effect.contextWith((context: Context.Context<R>) => {
+      const millis = Math.min(this.settings.attemptTimeoutMillis ?? Infinity, remainingIn(context as AnyContext))
+      if (millis === Infinity) return send
+      const late = Effect.suspend(() => Effect.fail(timedOut(this.request, millis)))
+      return millis === 0 ? late : Effect.timeoutOrElse(send, { duration: millis, orElse: () => late })
+    })
+  }
+
+  private readonly inspected = (
+    response: HttpClientResponse
+  ): Effect.Effect<HttpClientResponse, HttpClientResponse> => {
+    if (response.status < 400) return Effect.succeed(response)
+    return isWorthReading(response) ? Effect.flatMap(readAhead(response), this.judged) : this.judged(response)
+  }
+
+  private readonly judged = (response: HttpClientResponse): Effect.Effect<HttpClientResponse, HttpClientResponse> => {
+    if (Option.isNone(this.facts(response))) return Effect.succeed(response)
+    this.response = response
+    return Effect.fail(response)
+  }
+
+  /** The facts of a failure, computed once. */
+  readonly facts: RetryClassifier = (failure) => {
+    if (failure === this.failure) return this.info
+    const info = Option.map(this.known(failure), (known) => this.forRequest(known, failure))
+    if (!isResponse(failure) || Option.isSome(info)) {
+      this.failure = failure
+      this.info = info
+    }
+    return info
+  }
+
+  /** A redirect or a consumed body forbids a retry, and randomness lengthens the hint. */
+  private forRequest(info: RetryInfo.RetryInfo, failure: unknown): RetryInfo.RetryInfo {
+    const { hintSpread } = this.settings
+    const safety = info.safety === "Yes" && !this.mayRepeat(failure) ? "Maybe" : info.safety
+    const retried = safety === "Yes" || (safety === "Maybe" && this.retriesMaybe)
+    this.bodyForbids = retried && this.oneShot
+    const retryAfter = info.retryAfter === undefined || hintSpread === 0
+      ? info.retryAfter
+      : Duration.times(info.retryAfter, 1 + hintSpread * this.random())
+    return RetryInfo.make({ ...info, safety: this.bodyForbids ? "No" : safety, retryAfter })
+  }
+
+  /** The failed request may be the result of a redirect; then the original request was processed. */
+  private mayRepeat(failure: unknown): boolean {
+    const failed = isResponse(failure) || isHttpClientError(failure) ? failure.request : this.request
+    return failed.method === this.request.method || isRepeatable(this.request)
+  }
+
+  private random(): number {
+    return Fiber.getCurrent()!.getRef(Random.Random).nextDoubleUnsafe()
+  }
+
+  /** A retry is decided: the response of the previous attempt is no longer needed. */
+  readonly retrying = (): Effect.Effect<void> => {
+    const { reuseConnection } = this.settings
+    const throttled = Option.isSome(this.info) && this.info.value.throttling
+    this.reuse = reuseConnection === "always" || (reuseConnection === "throttling" && throttled)
+    return this.dropped(this.reuse)
+  }
+
+  /** The end of the call: the last response is the result, as without retries; an error stays unchanged. */
+  ended<E>(failure: E | HttpClientResponse): Effect.Effect<HttpClientResponse, E> {
+    const { response } = this
+    const given = response !== undefined && failure === response
+      ? Effect.succeed(response)
+      : Effect.fail(failure as E)
+    // The schedule itself has failed.
+    if (failure !== this.failure) return Effect.andThen(this.abandoned(), given)
+    return this.bodyForbids ? Effect.andThen(sayOneShot, given) : given
+  }
+
+  /** The call ends without an outcome: the response it holds will not be read. */
+  abandoned(): Effect.Effect<void> {
+    return this.dropped(false)
+  }
+
+  private dropped(reuse: boolean): Effect.Effect<void> {
+    const { failure, response } = this
+    const held = response ?? (isHttpClientError(failure) ? failure.response : undefined)
+    if (held === undefined) return Effect.void
+    return Effect.uninterruptible(Effect.suspend(() => {
+      if (this.isDropped) return Effect.void
+      this.isDropped = true
+      return discard(held, reuse)
+    }))
+  }
+}
+
+const sayOneShot = Effect.andThen(
+  Effect.annotateCurrentSpan("http.request.body.one_shot", true),
+  Effect.logWarning("The request is not sent again: its body is a stream that may already be consumed.")
+)
+
+/** A client whose every send tells the server about its call, if calls are propagated. */
+export const telling = <E, R>(self: HttpClient.HttpClient.With<E, R>): HttpClient.HttpClient.With<E, R> =>
+  HttpClient.makeWith(
+    (prepared) =>
+      Effect.flatMap(prepared, (request) =>
+        Effect.withFiber(({ context }) => {
+          const headers = headersIn(context)
+          return self.postprocess(Effect.succeed(headers === undefined ? request : setHeaders(request, headers)))
+        })),
+    self.preprocess
+  )
+
+/** Runs with what the resource of the request has. The types of a client name what that needs. */
+const forResource = <A extends Send<any, any>>({ resource }: Settings, request: HttpClientRequest, call: A): A =>
+  resource === undefined ? call : Effect.provide(call, ResourceLimiters.get(resource(request))) as any
+
+/** Sends a request, and retries it as needed. */
+export const retrying = <Err, R2>(
+  settings: Settings,
+  policy: RetryPolicy<unknown, Err, R2>
+): <E, R>(send: Send<E, R>, request: HttpClientRequest) => Send<E | HttpClientError | Err, R | R2> =>
+<E, R>(send: Send<E, R>, request: HttpClientRequest) =>
+  forResource(
+    settings,
+    request,
+    Effect.withFiber((fiber) => {
+      const given = partsOf(policy)
+      const parts = given.live?.(fiber.context) ?? given
+      const call = new HttpCall(settings, parts, request, fiber)
+      const retried: Effect.Effect<HttpClientResponse, E | HttpClientError | Err | HttpClientResponse, R | R2> = loop(
+        call.attempt(send),
+        parts
+      )
+      return retried.pipe(
+        Effect.provideService(CurrentClassifier, call.facts),
+        Effect.provideService(CurrentObserver, combine(call.observer, { onRetry: () => call.retrying() })),
+        Effect.catch((failure) => call.ended<E | HttpClientError | Err>(failure as E | HttpClientError | Err)),
+        Effect.onError((cause) => Cause.hasFails(cause) ? Effect.void : call.abandoned())
+      )
+    })
+  )

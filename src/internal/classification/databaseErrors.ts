@@ -1,0 +1,26 @@
+import { short } from "../tryGet.ts"
+
+/**
+ * SQLSTATEs, words of pg, and labels of MongoDB. In the group is what had no effect: the transaction was rolled back, or
+ * nothing ran. Source: PostgreSQL, "PostgreSQL Error Codes", classes 40, 53, 57P, 08; pg 8, `lib/client.js`;
+ * mongodb/specifications, `client-backpressure.md`, `transactions.md`.
+ */
+const words =
+  /^(?:(40(?!00[23])\w{3}|53\w{3}|57P03|0800[14]|RetryableError|TransientTransactionError)|40003|57P0[125]|08(?!P01)\w{3}|Connection terminated unexpectedly|SystemOverloadedError)$/
+
+const read = (word: unknown) => words.exec(short(word))
+
+const isSaid = (word: unknown): boolean => read(word) !== null
+
+/** What an error of a database says: of PostgreSQL, of a driver with `sqlState` such as mysql2, or of MongoDB. */
+export const databaseFacts = (error: any) => {
+  const labels = error.errorLabels
+  if (labels === undefined && !isSaid(error.code) && !isSaid(error.sqlState) && !isSaid(error.message)) return undefined
+  const said = [error.code, error.sqlState, error.message, ...labels ?? []].filter(isSaid)
+  return said.length === 0 ? undefined : {
+    safety: said.some((word) => read(word)![1]) ? "Yes" : "Maybe",
+    throttling: said.includes("SystemOverloadedError"),
+    fault: "server",
+    retryAfter: error.retryAfterMS ?? error.baseBackoffMS
+  } as const
+}

@@ -1,0 +1,119 @@
+import { get, look, short } from "../tryGet.ts"
+
+/** Where clients put the status of a response. */
+const places: ReadonlyArray<(error: any) => unknown> = [
+  (error) => error.$metadata?.httpStatusCode,
+  (error) => error.statusCode,
+  (error) => error.status,
+  (error) => error.response?.status ?? error.response?.statusCode,
+  (error) => error.reason?.response?.status
+]
+
+/**
+ * The HTTP status of an error, wherever its maker put it: AWS SDK v3 in `$metadata`, AWS SDK v2, undici and most clients
+ * in `statusCode` or `status`, axios, ky and got in their `response`, Effect's HTTP client in the response of its `reason`.
+ */
+export const statusOf = (error: unknown): number | undefined => {
+  if (error === null || (typeof error !== "object" && typeof error !== "function")) return undefined
+  for (const place of places) {
+    try {
+      const status = place(error)
+      if (typeof status === "number") return status
+    } catch {
+      // A property that throws counts as missing.
+    }
+  }
+  return undefined
+}
+
+/**
+ * The status of a gRPC error: grpc-js and nice-grpc have `details`, Connect has `Headers`, grpc-web is known by name.
+ */
+export const grpcStatusOf = (error: any): number | undefined => {
+  const code = look(() => error.code)
+  if (!Number.isInteger(code) || code < 1 || code > 16) return undefined
+  const isOne = typeof get(error, "details") === "string" ||
+    typeof get(get(error, "metadata"), "get") === "function" || get(error, "name") === "RpcError"
+  return isOne ? code : undefined
+}
+
+/** Whether an error is a server's response, so that its cause says nothing more. */
+export const isAnswer = (error: unknown): boolean => {
+  const status = statusOf(error)
+  return (status !== undefined && status >= 400 && status < 600) || grpcStatusOf(error) !== undefined
+}
+
+/** 5xx statuses that mean the server never will. */
+const finalStatuses: ReadonlyArray<number> = [501, 505, 506, 508, 510, 511]
+
+/** The retryable statuses: 408, 425, 429, and the 5xx except the final ones. */
+export const isRetryStatus = (status: number): boolean =>
+  status === 408 || status === 425 || status === 429 ||
+  (status >= 500 && status < 600 && !finalStatuses.includes(status))
+
+/** The headers of a plain record, in any case, or of a `Headers` object, by lowercase name. */
+export const headerIn = (headers: any): (name: string) => unknown => {
+  if (typeof headers.get === "function") return (name) => headers.get(name) ?? undefined
+  const names = new Map(Object.keys(headers).map((name) => [name.toLowerCase(), name]))
+  return (name) => headers[names.get(name) ?? name]
+}
+
+/** Methods whose second execution changes nothing (RFC 9110, section 9.2.2), and QUERY, which is safe by definition. */
+const idempotentMethod = /^(?:GET|HEAD|OPTIONS|TRACE|QUERY|PUT|DELETE)$/
+
+/** A request as clients show it. */
+interface Request {
+  readonly method?: unknown
+  readonly headers?: object | undefined
+}
+
+/** The header of an idempotency key. Source: draft-ietf-httpapi-idempotency-key-header. */
+export const keyHeader = "idempotency-key"
+
+/** Whether a request carries an idempotency key. */
+export const hasKey = ({ headers }: Request): boolean => {
+  const key = headers && headerIn(headers)(keyHeader)
+  return typeof key === "string" && key.trim() !== ""
+}
+
+/** Whether a request can be sent twice, as far as it shows. */
+export const isRepeatable = (request: Request): boolean =>
+  idempotentMethod.test(short(request.method)) || hasKey(request)
+
+const withMethod = (request: any): any => typeof request?.method === "string" ? request : undefined
+
+/** The request in an error: `config` of axios, `options` of got and ofetch, `request` of ky and of others. */
+export const requestOf = (error: any): Request | undefined => {
+  const request = withMethod(error.config) ?? withMethod(error.options) ?? withMethod(error.request)
+  return request && { method: request.method.toUpperCase(), headers: request.headers }
+}
+
+/** A server's answer: a response, or an error that carries one. */
+export interface Answer {
+  readonly status: number | undefined
+  /** Reads a header; `undefined` if there are no headers. */
+  readonly header: ((name: string) => unknown) | undefined
+  /** The values that may be or contain the body. */
+  readonly bodies: () => ReadonlyArray<unknown>
+}
+
+const responseOf = (error: any): any => error.$response ?? error.response ?? error.reason?.response ?? error
+
+/** The headers in an error, wherever its client put them. */
+export const headersOf = (error: any): object | undefined => {
+  const headers = responseOf(error).headers ?? error.headers ?? error.responseHeaders
+  return typeof headers === "object" && headers ? headers : undefined
+}
+
+/** The answer in an error. */
+export const answerOf = (error: any, status?: number): Answer => {
+  const headers = headersOf(error)
+  return {
+    status,
+    header: headers && headerIn(headers),
+    bodies: () => {
+      const response = responseOf(error)
+      return [error, response.data, response.body, error.data, error.responseBody]
+    }
+  }
+}

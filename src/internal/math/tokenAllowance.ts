@@ -1,0 +1,144 @@
+import { type Bucket, type BucketConfig, millisUntil, refill } from "./tokenBucket.ts"
+
+/** The settings of limits per window. Times in milliseconds. */
+export interface AllowanceConfig {
+  readonly perMillis: number
+  /** The largest burst, as the part of a window in which it refills. */
+  readonly burstMillis: number
+  /** The margin held back from it, since sends do not all take the same time to reach the server. */
+  readonly slackMillis: number
+  /** Our part of what the server allows, at most 1. */
+  readonly share: number
+}
+
+interface Filling extends BucketConfig {
+  /** What a window gives: the most that may be owed because of what a server said. */
+  readonly perWindow: number
+}
+
+/** For how many windows a limit counts that the server has stated. */
+const learnedWindows = 10
+
+/** One limit of a server, as known to its client: a bucket whose content may be negative. */
+export interface Allowance {
+  /** The client's own maximum per window, whatever the server says. */
+  readonly ceiling: number
+  /** `undefined` until the limit is known: then everything passes. */
+  readonly filling: Filling | undefined
+  /** The filling by the client's own maximum. */
+  readonly own: Filling | undefined
+  /** When the server's limit ends: it may have been a mistake, and a server that states limits states them often. */
+  readonly learnedUntilMillis: number
+  readonly bucket: Bucket
+  /** What unfinished sends have reserved. */
+  readonly held: number
+  /** The total ever reserved, plus what was used beyond reservations. */
+  readonly drawn: number
+}
+
+/** What a response says about a limit. */
+export interface Told {
+  /** How much is allowed per window. */
+  readonly limit: number | undefined
+  /** How much of it is left. */
+  readonly remaining: number | undefined
+}
+
+/** The state when a send was made. */
+export interface Mark {
+  readonly sentMillis: number
+  /** What was held by others. */
+  readonly held: number
+  /** The total drawn, including this send. */
+  readonly drawn: number
+}
+
+const fillingOf = (limit: number, config: AllowanceConfig): Filling | undefined => {
+  if (limit === Infinity) return undefined
+  const refillPerMilli = limit * config.share / config.perMillis
+  const capacity = refillPerMilli * (config.burstMillis - config.slackMillis)
+  return { capacity, refillPerMilli, perWindow: refillPerMilli * config.perMillis }
+}
+
+/** An unused allowance. */
+export const full = (ceiling: number, config: AllowanceConfig): Allowance => {
+  const filling = fillingOf(ceiling, config)
+  const bucket = { tokens: filling?.capacity ?? 0, updatedAtMillis: -Infinity }
+  return { ceiling, filling, own: filling, learnedUntilMillis: Infinity, bucket, held: 0, drawn: 0 }
+}
+
+/** The allowance, refilled up to now, by the client's own maximum where the server's has lapsed. */
+export const at = (self: Allowance, nowMillis: number): Allowance => {
+  const { bucket, filling, learnedUntilMillis, own } = self
+  if (filling === undefined) return self
+  if (nowMillis < learnedUntilMillis) return { ...self, bucket: refill(bucket, filling, nowMillis) }
+  const lapsed = { filling: own, learnedUntilMillis: Infinity }
+  return at({ ...self, ...lapsed, bucket: refill(bucket, filling, learnedUntilMillis) }, nowMillis)
+}
+
+/** What may be believed of an amount: at most what a window gives. */
+export const most = ({ filling }: Allowance, amount: number): number => Math.min(amount, filling?.perWindow ?? Infinity)
+
+/**
+ * Milliseconds until this much may be reserved: 0 if now. An amount larger than the bucket waits for a full one, since
+ * otherwise it would wait forever.
+ */
+export const opensInMillis = ({ bucket, filling }: Allowance, amount: number): number =>
+  filling === undefined || amount === 0 ? 0 : millisUntil(bucket, filling, Math.min(amount, filling.capacity))
+
+const holding = (self: Allowance, tokens: number): Allowance => ({
+  ...self,
+  bucket: { ...self.bucket, tokens: Math.min(self.filling?.capacity ?? 0, tokens) }
+})
+
+/** The same, but because of what a server has said no more is owed than a window gives. */
+const owing = (self: Allowance, tokens: number, before = 0): Allowance =>
+  holding(self, Math.max(tokens, Math.min(before, -(self.filling?.perWindow ?? Infinity))))
+
+/** Reserves the expected usage of a send. */
+export const reserve = (self: Allowance, amount: number): Allowance => ({
+  ...holding(self, self.bucket.tokens - amount),
+  held: self.held + amount,
+  drawn: self.drawn + amount
+})
+
+/** Settles a send by its actual usage: a surplus goes back, an excess becomes a debt, of at most a window. */
+export const settle = (self: Allowance, reserved: number, used: number): Allowance => ({
+  ...owing(self, self.bucket.tokens + reserved - used, self.bucket.tokens),
+  held: self.held - reserved,
+  drawn: self.drawn + Math.max(0, used - reserved)
+})
+
+/** The server rejected a send without saying what is left, so nothing is. */
+export const drain = (self: Allowance): Allowance => holding(self, Math.min(0, self.bucket.tokens))
+
+/** The allowance with another limit. What is used of the old one counts as used of the new one. */
+const limited = (self: Allowance, config: AllowanceConfig, limit: number, nowMillis: number): Allowance => {
+  const filling = fillingOf(Math.min(self.ceiling, limit), config)
+  if (filling === undefined) return self
+  const known = { ...self, filling, learnedUntilMillis: nowMillis + learnedWindows * config.perMillis }
+  if (filling.capacity === self.filling?.capacity) return known
+  return self.filling === undefined
+    ? owing({ ...known, bucket: { tokens: 0, updatedAtMillis: nowMillis } }, filling.capacity - self.held)
+    : owing(known, self.bucket.tokens)
+}
+
+/**
+ * Corrects what is left by what the server said was left when it answered. The answer may be as old as the send, so the
+ * upper bound is what was left then plus what has been refilled since, and the lower bound is what was left then, minus
+ * everything in progress or drawn since.
+ */
+export const learn = (
+  self: Allowance,
+  config: AllowanceConfig,
+  { limit, remaining }: Told,
+  mark: Mark & { readonly nowMillis: number }
+): Allowance => {
+  const known = limit === undefined ? self : limited(self, config, limit, mark.nowMillis)
+  const { filling } = known
+  if (remaining === undefined || filling === undefined) return known
+  const left = remaining - filling.refillPerMilli * config.slackMillis
+  const since = Math.max(0, mark.nowMillis - mark.sentMillis) * filling.refillPerMilli / config.share
+  const least = config.share < 1 ? -Infinity : left - mark.held - (known.drawn - mark.drawn)
+  return holding(known, Math.min(Math.max(known.bucket.tokens, least), left + since))
+}

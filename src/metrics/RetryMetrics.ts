@@ -1,0 +1,482 @@
+/**
+ * Metrics of retrying, as an observer. Without {@link layer} they cost nothing.
+ *
+ * Each has an attribute `resource` where `RetryObserver.CurrentResource` names one, as `ResourceLimiters` does: at most
+ * `maxResources` of them, and `"(others)"` for the rest. From the call itself, metrics carry only OpenTelemetry's
+ * `error.type`. Names and units follow Prometheus, so its exporter and the OTLP exporter give the same names.
+ *
+ * The package has a dashboard for them, `examples/grafana/effect-retry.json`, and alerts, `examples/grafana/alerts.yml`.
+ *
+ * @since 0.1.0
+ */
+
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Layer from "effect/Layer"
+import * as Metric from "effect/Metric"
+import { AdaptiveRateLimiter } from "../gates/AdaptiveRateLimiter.ts"
+import { ConcurrencyLimiter } from "../gates/ConcurrencyLimiter.ts"
+import { CoolDown } from "../gates/CoolDown.ts"
+import { FirstWords, others } from "../internal/boundedLabels.ts"
+import { checksOf, known } from "../internal/checks.ts"
+import { monotonicMillis } from "../internal/clock.ts"
+import type { StopReason } from "../RetryDecision.ts"
+import {
+  type Caller,
+  CurrentResource,
+  errorType,
+  failureClass,
+  type Hedge,
+  layer as observing,
+  type RetryObserver
+} from "../RetryObserver.ts"
+import { RetryQuota, type Service as Quota } from "../RetryQuota.ts"
+import type { Outcome } from "../SendGate.ts"
+
+/** Boundaries in seconds: those that OpenTelemetry recommends for HTTP request durations, and two more. */
+const seconds = (name: string, description: string) =>
+  Metric.histogram(name, {
+    description,
+    attributes: { unit: "s" },
+    boundaries: [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 30, 60]
+  })
+
+/**
+ * Attempts that ended; attributes `outcome`: `"success"`, `"failure"`, or `"unknown"` (a defect, an interruption), and
+ * for a failure `error.type`: the status of a response, else a code, tag or name; at most 50 of them, and `"_OTHER"`.
+ *
+ * @category metrics
+ * @since 0.1.0
+ */
+export const attempts: Metric.Counter<number> = Metric.counter("retry_attempts_total", {
+  description: "Attempts that have ended",
+  incremental: true
+})
+
+/**
+ * How long attempts took, without the waits before them, in seconds; attribute `outcome` as in {@link attempts}.
+ *
+ * @category metrics
+ * @since 0.1.0
+ */
+export const attemptDuration: Metric.Histogram<number> = seconds(
+  "retry_attempt_duration_seconds",
+  "How long attempts took"
+)
+
+/**
+ * How long calls took, from the first attempt to the last with all waits, in seconds; attribute `outcome` as in
+ * {@link attempts}. Includes calls under `Effect.retry` only if `RetryObserver.call` is around them.
+ *
+ * @category metrics
+ * @since 0.1.0
+ */
+export const callDuration: Metric.Histogram<number> = seconds(
+  "retry_call_duration_seconds",
+  "How long calls took, with their retries"
+)
+
+/**
+ * Retries; attribute `class`: `"throttling"`, `"timeout"`, `"transient"` or `"unknown"`.
+ *
+ * @category metrics
+ * @since 0.1.0
+ */
+export const retries: Metric.Counter<number> = Metric.counter("retry_retries_total", {
+  description: "Retries",
+  incremental: true
+})
+
+/**
+ * Delays before retries, in seconds; attribute `class` as in {@link retries}.
+ *
+ * @category metrics
+ * @since 0.1.0
+ */
+export const delays: Metric.Histogram<number> = seconds("retry_delay_seconds", "Delays before retries")
+
+/**
+ * How long sends waited for a gate, or retries for tokens of the quota, in seconds; attributes `gate`: its name, such
+ * as `"ConcurrencyLimiter"`, `"RetryQuota"`, or `"(others)"` beyond 20 names; `outcome`: `"passed"`, `"refused"`, or
+ * `"unknown"` (an interruption, a deadline). Sends that pass immediately are not counted; sends refused immediately
+ * are.
+ *
+ * @category metrics
+ * @since 0.1.0
+ */
+export const waits: Metric.Histogram<number> = seconds(
+  "retry_wait_seconds",
+  "How long sends waited for gates and quota"
+)
+
+/**
+ * Failed calls that were not retried; attribute `reason`, a `StopReason`.
+ *
+ * @category metrics
+ * @since 0.1.0
+ */
+export const stops: Metric.Counter<number> = Metric.counter("retry_stops_total", {
+  description: "Failed calls that were not retried",
+  incremental: true
+})
+
+/**
+ * Hedges; attribute `event`: `"sent"`, and then `"won"` or `"lost"`; or `"refused"`.
+ *
+ * @category metrics
+ * @since 0.1.0
+ */
+export const hedges: Metric.Counter<number> = Metric.counter("retry_hedges_total", {
+  description: "Hedges: sent, then won or lost, or refused",
+  incremental: true
+})
+
+/**
+ * Tokens in the retry quota, of each resource.
+ *
+ * @category metrics
+ * @since 0.1.0
+ */
+export const quotaBalance: Metric.Gauge<number> = Metric.gauge("retry_quota_balance", {
+  description: "Tokens in the retry quota"
+})
+
+/**
+ * The most tokens there can be in the retry quota, of each resource.
+ *
+ * @category metrics
+ * @since 0.1.0
+ */
+export const quotaCapacity: Metric.Gauge<number> = Metric.gauge("retry_quota_capacity", {
+  description: "The most tokens there can be in the retry quota"
+})
+
+/**
+ * When the retry quota of a resource began refusing retries for lack of tokens, in seconds of Unix time; 0 while it has
+ * enough for one.
+ *
+ * @category metrics
+ * @since 0.1.0
+ */
+export const quotaEmptySince: Metric.Gauge<number> = Metric.gauge("retry_quota_empty_since_seconds", {
+  description: "Since when the retry quota has been empty, in Unix time; 0 while it is not",
+  attributes: { unit: "s" }
+})
+
+/**
+ * Send tokens added to the adaptive limiter per second, of each resource.
+ *
+ * @category metrics
+ * @since 0.1.0
+ */
+export const fillRate: Metric.Gauge<number> = Metric.gauge("retry_fill_rate", {
+  description: "Send tokens that flow into the adaptive limiter per second"
+})
+
+/**
+ * How many sends the concurrency limiter of a resource allows in flight.
+ *
+ * @category metrics
+ * @since 0.1.0
+ */
+export const concurrencyLimit: Metric.Gauge<number> = Metric.gauge("retry_concurrency_limit", {
+  description: "How many sends may be in flight"
+})
+
+/**
+ * Sends in flight behind the concurrency limiter of a resource.
+ *
+ * @category metrics
+ * @since 0.1.0
+ */
+export const concurrencyInFlight: Metric.Gauge<number> = Metric.gauge("retry_concurrency_in_flight", {
+  description: "Sends in flight"
+})
+
+/**
+ * Sends waiting for the concurrency limiter of a resource.
+ *
+ * @category metrics
+ * @since 0.1.0
+ */
+export const concurrencyWaiting: Metric.Gauge<number> = Metric.gauge("retry_concurrency_waiting", {
+  description: "Sends that wait for a slot"
+})
+
+/**
+ * The cool-down of a resource: 0 while sends pass, 1 while it opens, 2 while it is closed.
+ *
+ * @category metrics
+ * @since 0.1.0
+ */
+export const coolDownPhase: Metric.Gauge<number> = Metric.gauge("retry_cool_down_phase", {
+  description: "The cool-down: 0 free, 1 opening, 2 closed"
+})
+
+/**
+ * Options of the metrics.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  /**
+   * How many resources have their own metrics: a whole number of at least 0, or `Infinity`. The first ones seen keep
+   * theirs. The rest are counted together, as `"(others)"`, and have no gauges. Default 100.
+   */
+  readonly maxResources?: number | undefined
+}
+
+/** The metric with more attributes, made once for all their values. */
+const by = <Input, State, Values extends ReadonlyArray<string>>(
+  metric: Metric.Metric<Input, State>,
+  attributes: (...values: Values) => Metric.Metric.AttributeSet
+) => {
+  const metrics = new Map<string, Metric.Metric<Input, State>>()
+  return (...values: Values): Metric.Metric<Input, State> => {
+    const key = values.length === 1 ? values[0]! : values.join("\n")
+    const known = metrics.get(key)
+    if (known !== undefined) return known
+    const made = Metric.withAttributes(metric, attributes(...values))
+    metrics.set(key, made)
+    return made
+  }
+}
+
+type Ended = "success" | "failure" | "unknown"
+
+const outcomes = { Success: "success", Failure: "failure", Unknown: "unknown" } as const
+
+const phases = { free: 0, opening: 1, closed: 2 } as const
+
+/** The metric of a resource, or of calls that name none. */
+const ownOf = (resource: string | undefined) => <Input, State>(metric: Metric.Metric<Input, State>) =>
+  resource === undefined ? metric : Metric.withAttributes(metric, { resource })
+
+/** The metrics counted per resource. */
+const countedOf = (own: ReturnType<typeof ownOf>) => ({
+  attempts: by(own(attempts), (outcome: Ended) => ({ outcome })),
+  failures: by(own(attempts), (type: string) => ({ outcome: "failure", "error.type": type })),
+  attemptDuration: by(own(attemptDuration), (outcome: Ended) => ({ outcome })),
+  callDuration: by(own(callDuration), (outcome: Ended) => ({ outcome })),
+  retries: by(own(retries), (kind: string) => ({ class: kind })),
+  delays: by(own(delays), (kind: string) => ({ class: kind })),
+  waits: by(own(waits), (gate: string, outcome: string) => ({ gate, outcome })),
+  stops: by(own(stops), (reason: StopReason) => ({ reason })),
+  hedges: by(own(hedges), (event: Hedge["event"]) => ({ event }))
+})
+
+/** The metrics of one resource, or of calls that name none. */
+class Series {
+  readonly counted: ReturnType<typeof countedOf>
+  private readonly own: ReturnType<typeof ownOf>
+  private readonly hasGauges: boolean
+  /** What its gauges show. */
+  private readonly shown = new Map<Metric.Gauge<number>, WeakRef<object>>()
+  private emptySinceSeconds = 0
+  /** The lowest cost of a retry so far. */
+  private cheapest = Infinity
+
+  constructor(resource: string | undefined) {
+    this.own = ownOf(resource)
+    this.counted = countedOf(this.own)
+    this.hasGauges = resource !== others
+  }
+
+  /** Points the gauges at what the call goes through. They are read on demand. */
+  show(context: Caller): void {
+    if (!this.hasGauges) return
+    const quota = Context.getOrUndefined(context, RetryQuota)
+    if (quota !== undefined) this.showQuota(quota, context)
+    const adaptive = Context.getOrUndefined(context, AdaptiveRateLimiter)?.gate
+    if (adaptive !== undefined) this.live(fillRate, context, adaptive, (gate) => gate.fillRate)
+    const concurrency = Context.getOrUndefined(context, ConcurrencyLimiter)?.gate
+    if (concurrency !== undefined) {
+      this.live(concurrencyLimit, context, concurrency, (gate) => gate.limit)
+      this.live(concurrencyInFlight, context, concurrency, (gate) => gate.inFlight)
+      this.live(concurrencyWaiting, context, concurrency, (gate) => gate.waiting)
+    }
+    const coolDown = Context.getOrUndefined(context, CoolDown)?.gate
+    if (coolDown !== undefined) this.live(coolDownPhase, context, coolDown, (gate) => phases[gate.phase])
+  }
+
+  /** A retry was paid for: the quota is not empty. */
+  paid(cost: number): void {
+    if (cost === 0) return
+    this.cheapest = Math.min(this.cheapest, cost)
+    this.emptySinceSeconds = 0
+  }
+
+  /** The quota has refused a retry. */
+  refused(context: Caller): void {
+    const quota = Context.getOrUndefined(context, RetryQuota)
+    if (quota === undefined) return
+    const clock = Context.get(context, Clock.Clock)
+    const balance = quota.store.balance(clock)
+    if (this.cheapest === Infinity) this.cheapest = Math.floor(balance) + 1
+    if (this.emptySince(balance) === 0 && balance < this.cheapest) {
+      this.emptySinceSeconds = clock.currentTimeMillisUnsafe() / 1000
+    }
+  }
+
+  private emptySince(balance: number): number {
+    if (balance >= this.cheapest) this.emptySinceSeconds = 0
+    return this.emptySinceSeconds
+  }
+
+  private showQuota({ store }: Quota, context: Caller): void {
+    const clock = Context.get(context, Clock.Clock)
+    const balanceOf = (of: Quota["store"]): number => of.balance(clock)
+    this.live(quotaBalance, context, store, balanceOf)
+    this.live(quotaCapacity, context, store, ({ capacity }) => capacity)
+    this.live(quotaEmptySince, context, store, (of) => this.emptySince(balanceOf(of)))
+  }
+
+  /** A value that has been garbage collected is no longer shown. */
+  private live<A extends object>(
+    gauge: Metric.Gauge<number>,
+    context: Caller,
+    source: A,
+    read: (source: A) => number
+  ): void {
+    if (this.shown.get(gauge)?.deref() === source) return
+    const ref = new WeakRef(source)
+    this.shown.set(gauge, ref)
+    let value = NaN
+    const registration = Metric.registerUnsafe(this.own(gauge), context, {
+      get: () => {
+        const present = ref.deref()
+        if (present === undefined) registration.remove()
+        else value = read(present)
+        return { value }
+      },
+      update: () => undefined,
+      modify: () => undefined
+    })
+  }
+}
+
+/** The series in a registry. They live as long as it does: any number of observers share one limit. */
+class Registered {
+  readonly types = new FirstWords(50, "_OTHER")
+  readonly gates = new FirstWords(20, others)
+  private readonly unnamed = new Series(undefined)
+  private readonly others = new Series(others)
+  private readonly named = new Map<string, Series>()
+
+  of(resource: string | undefined, maxResources: number): Series {
+    if (resource === undefined) return this.unnamed
+    const known = this.named.get(resource)
+    if (known !== undefined) return known
+    if (resource === others || this.named.size >= maxResources) return this.others
+    const made = new Series(resource)
+    this.named.set(resource, made)
+    return made
+  }
+}
+
+const registries = new WeakMap<object, Registered>()
+
+const registeredIn = (context: Caller): Registered => {
+  const registry = Context.get(context, Metric.MetricRegistry)
+  let registered = registries.get(registry)
+  if (registered === undefined) registries.set(registry, registered = new Registered())
+  return registered
+}
+
+/** The caller's clock, in milliseconds. */
+const now = (context: Caller): number => monotonicMillis(Context.get(context, Clock.Clock))
+
+const tagOf = (exit: Exit.Exit<unknown, unknown>): Outcome["_tag"] =>
+  Exit.isSuccess(exit) || Exit.hasFails(exit) ? exit._tag : "Unknown"
+
+/** Runs an effect, and reports how long it took and how it ended. */
+const timed = <A, E, R>(
+  self: Effect.Effect<A, E, R>,
+  context: Caller,
+  ended: (seconds: number, tag: Outcome["_tag"]) => void
+): Effect.Effect<A, E, R> =>
+  Effect.suspend(() => {
+    const since = now(context)
+    return Effect.onExit(self, (exit) => Effect.sync(() => ended((now(context) - since) / 1000, tagOf(exit))))
+  })
+
+const passing = { Success: "passed", Failure: "refused", Unknown: "unknown" } as const
+
+type SeriesOf = (context: Caller) => Series
+
+const timing = (seriesOf: SeriesOf) => ({
+  onCall: (call, context) =>
+    timed(
+      call,
+      context,
+      (took, tag) => seriesOf(context).counted.callDuration(outcomes[tag]).updateUnsafe(took, context)
+    ),
+  onSend: (send) => {
+    const { context } = send
+    const series = seriesOf(context)
+    const since = now(context)
+    series.show(context)
+    const settle = (outcome: Outcome): void => {
+      const ended = outcomes[outcome._tag]
+      const counter = ended === "failure"
+        ? series.counted.failures(registeredIn(context).types.of(errorType(outcome.error)))
+        : series.counted.attempts(ended)
+      counter.updateUnsafe(1, context)
+      series.counted.attemptDuration(ended).updateUnsafe((outcome.nowMillis - since) / 1000, context)
+    }
+    send.hold({ settle, cancel: () => undefined })
+  },
+  onWait: (wait, gate, context) =>
+    timed(wait, context, (took, tag) => {
+      const series = seriesOf(context)
+      series.counted.waits(registeredIn(context).gates.of(gate ?? "gate"), passing[tag]).updateUnsafe(took, context)
+      series.show(context)
+    })
+} satisfies RetryObserver)
+
+const counting = (seriesOf: SeriesOf) => ({
+  onRetry: ({ cost, delayMillis, info }, _error, context) => {
+    const series = seriesOf(context)
+    const kind = failureClass(info)
+    series.counted.retries(kind).updateUnsafe(1, context)
+    series.counted.delays(kind).updateUnsafe(delayMillis / 1000, context)
+    series.paid(cost)
+    series.show(context)
+  },
+  onHedge: ({ event }, _error, context) => seriesOf(context).counted.hedges(event).updateUnsafe(1, context),
+  onStop: ({ reason }, _error, context) => {
+    const series = seriesOf(context)
+    series.counted.stops(reason).updateUnsafe(1, context)
+    if (reason === "quota-exhausted") series.refused(context)
+    series.show(context)
+  }
+} satisfies RetryObserver)
+
+const made = (options: Options = {}, constructorName: string) => {
+  const check = checksOf(constructorName, options)
+  const maxResources = check.count("maxResources", options.maxResources, 0, 100)
+  known(check, options)
+  const seriesOf: SeriesOf = (context) => registeredIn(context).of(Context.get(context, CurrentResource), maxResources)
+  return { ...timing(seriesOf), ...counting(seriesOf) }
+}
+
+/**
+ * Makes the observer that counts. Throws `InvalidOption` when an option is invalid.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = (options?: Options): Required<Omit<RetryObserver, "onAttempt">> =>
+  made(options, "RetryMetrics.make")
+
+/**
+ * A layer that switches the metrics on, next to the observer in force where it is provided, and next to observers that
+ * it is merged with. Throws `InvalidOption` when an option is invalid.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = (options?: Options): Layer.Layer<never> => observing(made(options, "RetryMetrics.layer"))

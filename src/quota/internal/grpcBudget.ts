@@ -1,0 +1,59 @@
+import { constVoid } from "effect/Function"
+import { Stateful } from "../../internal/savedState.ts"
+import type { Reservation, RetryQuotaStore } from "../../RetryQuotaStore.ts"
+import type { Outcome, SendGate } from "../../SendGate.ts"
+import { counted } from "./reservation.ts"
+
+/** Valid options of a throttle. In thousandths of tokens, so that sums are exact. */
+export interface GrpcThrottleOptions {
+  readonly maxMilliTokens: number
+  readonly milliRatio: number
+  readonly isFailure: (outcome: Outcome) => boolean
+}
+
+interface GrpcThrottle {
+  readonly milliTokens: number
+}
+
+/** A failure takes a token, a success adds part of one; retries pass above one half. Source: gRPC proposal A6. */
+export class GrpcThrottleStore extends Stateful<GrpcThrottle> implements RetryQuotaStore {
+  readonly capacity = Infinity
+  readonly successIncrement = 0
+  readonly firstAttemptCost = 0
+  readonly whenExhausted = "stop"
+  readonly gates: ReadonlyArray<SendGate>
+  private options: GrpcThrottleOptions
+
+  constructor(options: GrpcThrottleOptions) {
+    super({ milliTokens: options.maxMilliTokens })
+    this.options = options
+    const pass = { settle: (outcome: Outcome) => this.ended(outcome), cancel: () => undefined }
+    this.gates = [{ name: "RetryBudget", order: 1000, enter: (send) => send.hold(pass) }]
+  }
+
+  /** Keeps its share of tokens: half full stays half full. */
+  change(options: GrpcThrottleOptions): void {
+    this.state = { milliTokens: this.state.milliTokens * (options.maxMilliTokens / this.options.maxMilliTokens) }
+    this.options = options
+  }
+
+  reserve(cost: number): Reservation | undefined {
+    return counted(cost, () => this.state.milliTokens > this.options.maxMilliTokens / 2 ? constVoid : undefined)
+  }
+
+  /** Only outcomes decide. */
+  deposit(): void {}
+
+  balance(): number {
+    return this.state.milliTokens / 1000
+  }
+
+  private ended(outcome: Outcome): void {
+    const { isFailure, maxMilliTokens, milliRatio } = this.options
+    const { milliTokens } = this.state
+    if (outcome._tag === "Success") this.state = { milliTokens: Math.min(maxMilliTokens, milliTokens + milliRatio) }
+    else if (outcome._tag === "Failure" && isFailure(outcome)) {
+      this.state = { milliTokens: Math.max(0, milliTokens - 1000) }
+    }
+  }
+}

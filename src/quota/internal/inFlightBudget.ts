@@ -1,0 +1,60 @@
+import type { Reservation, RetryQuotaStore } from "../../RetryQuotaStore.ts"
+import type { Pass, Send, SendGate } from "../../SendGate.ts"
+import { counted } from "./reservation.ts"
+
+/** Bounds the retries in progress by a share of the sends in progress. */
+export class InFlightStore implements RetryQuotaStore {
+  readonly capacity = Infinity
+  readonly successIncrement = 0
+  readonly firstAttemptCost = 0
+  readonly whenExhausted = "stop"
+  readonly gates: ReadonlyArray<SendGate>
+  /** Sends made or waiting for a gate. */
+  sends = 0
+  /** First sends among them. */
+  firstSends = 0
+  /** Retries, from the decision to retry until they end. */
+  retries = 0
+  private most: (underWay: InFlightStore) => number
+
+  constructor(most: (underWay: InFlightStore) => number) {
+    this.most = most
+    const pass = (firstSends: number): Pass => {
+      const end = () => this.count(-1, -firstSends)
+      return { settle: end, cancel: end }
+    }
+    const [first, later] = [pass(1), pass(0)]
+    const enter = (send: Send) => {
+      const isFirst = send.attempt === 1
+      this.count(1, isFirst ? 1 : 0)
+      send.hold(isFirst ? first : later)
+    }
+    // Asked first: a send waiting for a gate is in progress.
+    this.gates = [{ name: "RetryBudget", order: 0, enter }]
+  }
+
+  /** Switches to another rule: what is in progress stays in progress. */
+  change(most: (underWay: InFlightStore) => number): void {
+    this.most = most
+  }
+
+  reserve(cost: number): Reservation | undefined {
+    return counted(cost, () => {
+      if (!(this.balance() > 0)) return undefined
+      this.retries++
+      return () => this.retries--
+    })
+  }
+
+  /** Only what is in progress decides. */
+  deposit(): void {}
+
+  balance(): number {
+    return Math.max(0, this.most(this) - this.retries)
+  }
+
+  private count(sends: number, firstSends: number): void {
+    this.sends += sends
+    this.firstSends += firstSends
+  }
+}

@@ -1,0 +1,184 @@
+import type * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import { monotonicMillis } from "../../internal/clock.ts"
+import * as Bucket from "../../internal/math/tokenBucket.ts"
+import { Stateful } from "../../internal/savedState.ts"
+import { Waiters } from "../../internal/tokenLine.ts"
+import type { Ask, Reservation, RetryQuotaStore, Shortage } from "../../RetryQuotaStore.ts"
+
+/** Valid options of a store. */
+export interface StoreOptions extends Bucket.BucketConfig {
+  readonly initial: number
+  readonly refillPerSecond: number
+  readonly successIncrement: number
+  readonly firstAttemptCost: number
+  readonly whenExhausted: "stop" | "wait"
+  readonly maxWaiters: number
+}
+
+const refused = /* @__PURE__ */ Effect.succeed("refused" as const)
+
+/** The bucket in the memory of this process. There may be very many, most of them idle. */
+export class MemoryStore extends Stateful<Bucket.Bucket> implements RetryQuotaStore {
+  /** Read before every send, so it is its own field. */
+  firstAttemptCost: number
+  protected options: StoreOptions
+  /** The waiters for tokens, created for the first. */
+  private waiters: Waiters | undefined = undefined
+  private latestMillis: number
+  /** How far the bucket's time is ahead of the clock, if the clock went backwards. */
+  private aheadMillis = 0
+
+  constructor(options: StoreOptions, updatedAtMillis: number) {
+    const latestMillis = options.refillPerMilli === 0 ? 0 : updatedAtMillis
+    super({ tokens: options.initial, updatedAtMillis: latestMillis })
+    this.options = options
+    this.firstAttemptCost = options.firstAttemptCost
+    this.latestMillis = latestMillis
+  }
+
+  get capacity(): number {
+    return this.options.capacity
+  }
+
+  /** The tokens it began with. */
+  get initial(): number {
+    return this.options.initial
+  }
+
+  get successIncrement(): number {
+    return this.options.successIncrement
+  }
+
+  get whenExhausted(): "stop" | "wait" {
+    return this.options.whenExhausted
+  }
+
+  /** Takes tokens immediately, unless there are too few or others wait for them. */
+  reserve(cost: number, clock: Clock.Clock): Reservation | undefined | Ask {
+    const taken = this.waiting > 0 ? undefined : Bucket.take(this.refilled(clock), cost)
+    if (taken !== undefined) {
+      this.state = taken
+      return new Held(this, cost, clock)
+    }
+    if (this.whenExhausted === "stop" || this.isCrowded) return undefined
+    return (patience, hold) => this.ask(cost, clock, patience, hold)
+  }
+
+  /** Takes the difference or returns it. Returns whether it could. */
+  resize(from: number, to: number, clock: Clock.Clock): boolean {
+    if (to < from) this.deposit(from - to, clock)
+    if (to <= from) return true
+    const isOpen = this.waiting === 0 && to <= this.capacity
+    const taken = isOpen ? Bucket.take(this.refilled(clock), to - from) : undefined
+    if (taken === undefined) return false
+    this.state = taken
+    return true
+  }
+
+  deposit(tokens: number, clock: Clock.Clock): void {
+    this.state = Bucket.put(this.refilled(clock), this.options, tokens)
+    this.waiters?.wakeHead()
+  }
+
+  get isFull(): boolean {
+    return this.state.tokens >= this.options.capacity && this.waiting === 0
+  }
+
+  /** Whether it has no fewer tokens than a new one. */
+  get isBlank(): boolean {
+    return this.state.tokens >= this.options.initial
+  }
+
+  balance(clock: Clock.Clock): number {
+    return this.refilled(clock).tokens
+  }
+
+  set(tokens: number, clock: Clock.Clock): void {
+    this.state = { tokens, updatedAtMillis: this.refilled(clock).updatedAtMillis }
+    this.waiters?.wakeHead()
+  }
+
+  /** How many wait for tokens. */
+  get waiting(): number {
+    return this.waiters?.size ?? 0
+  }
+
+  private get isCrowded(): boolean {
+    return this.waiting >= this.options.maxWaiters
+  }
+
+  /** Waits, first come, first served. */
+  private ask(
+    cost: number,
+    clock: Clock.Clock,
+    patience: Duration.Duration,
+    hold: (reservation: Reservation) => void
+  ): Effect.Effect<Shortage> {
+    return Effect.suspend((): Effect.Effect<Shortage> => {
+      if (cost > this.capacity || this.isCrowded) return refused
+      if (this.millisUntil(cost, clock) >= Duration.toMillis(patience)) return Effect.void
+      return (this.waiters ??= new Waiters()).wait({
+        take: () => this.takeOrWait(cost, clock),
+        granted: () => hold(new Held(this, cost, clock))
+      })
+    })
+  }
+
+  /** Takes the tokens and returns 0, or returns the same as `millisUntil`. */
+  private takeOrWait(cost: number, clock: Clock.Clock): number {
+    const taken = Bucket.takeWhenDue(this.state, this.options, cost, this.now(clock))
+    if (taken === undefined) return this.millisUntil(cost, clock)
+    this.state = taken
+    return 0
+  }
+
+  /** Milliseconds until the tokens are available if no other caller takes them. */
+  private millisUntil(cost: number, clock: Clock.Clock): number {
+    return Bucket.millisUntil(this.refilled(clock), this.options, cost)
+  }
+
+  /** Never goes backwards: otherwise nothing would be refilled until such a clock had caught up. */
+  private now(clock: Clock.Clock): number {
+    if (this.options.refillPerMilli === 0) return 0
+    const millis = monotonicMillis(clock)
+    this.aheadMillis = Math.max(this.aheadMillis, this.latestMillis - millis)
+    return this.latestMillis = Math.max(this.latestMillis, millis + this.aheadMillis)
+  }
+
+  private refilled(clock: Clock.Clock): Bucket.Bucket {
+    return this.options.refillPerMilli === 0 ? this.state : Bucket.refill(this.state, this.options, this.now(clock))
+  }
+}
+
+/** Tokens that were taken, to be settled once. */
+class Held implements Reservation {
+  cost: number
+  private readonly store: MemoryStore
+  private readonly clock: Clock.Clock
+  private isSettled = false
+
+  constructor(store: MemoryStore, cost: number, clock: Clock.Clock) {
+    this.store = store
+    this.cost = cost
+    this.clock = clock
+  }
+
+  resize(cost: number): boolean {
+    if (this.isSettled || !this.store.resize(this.cost, cost, this.clock)) return false
+    this.cost = cost
+    return true
+  }
+
+  giveBack(): boolean {
+    if (!this.spend()) return false
+    this.store.deposit(this.cost, this.clock)
+    return true
+  }
+
+  spend(): boolean {
+    if (this.isSettled) return false
+    return this.isSettled = true
+  }
+}

@@ -1,0 +1,79 @@
+import { constVoid } from "effect/Function"
+import type { Reservation } from "../../RetryQuotaStore.ts"
+import type { Pass } from "../../SendGate.ts"
+
+/** A pass that keeps no record. */
+export const untold: Pass = { settle: constVoid, cancel: constVoid }
+
+/** Settles what was taken. */
+type Settle = (isBack: boolean, wasSent: boolean) => void
+
+/** What was taken for a retry, settled once. */
+export class Taken implements Reservation {
+  cost: number
+  /** `undefined` once it is settled. */
+  protected settled: Settle | undefined
+  private wasSent = false
+
+  constructor(cost: number, settled: Settle) {
+    this.cost = cost
+    this.settled = settled
+  }
+
+  sent(): void {
+    this.wasSent = true
+  }
+
+  giveBack(): boolean {
+    return this.settle(true)
+  }
+
+  spend(): boolean {
+    return this.settle(false)
+  }
+
+  private settle(isBack: boolean): boolean {
+    const { settled } = this
+    if (settled === undefined) return false
+    this.settled = undefined
+    settled(isBack, this.wasSent)
+    return true
+  }
+}
+
+/** A retry that costs nothing, or that keeps no record. */
+export const uncounted = (cost: number): Reservation => new Taken(cost, constVoid)
+
+/** Takes one retry from a store that counts them, and returns how to settle it; `undefined` if there is none. */
+type TakeOne = () => Settle | undefined
+
+/** One retry, for any cost above 0. */
+class Counted extends Taken {
+  private readonly takeOne: TakeOne
+
+  constructor(cost: number, settled: Settle, takeOne: TakeOne) {
+    super(cost, settled)
+    this.takeOne = takeOne
+  }
+
+  resize(cost: number): boolean {
+    const { settled } = this
+    if (settled === undefined) return false
+    if (cost === 0) {
+      settled(true, false)
+      this.settled = constVoid
+    } else if (this.cost === 0) {
+      const taken = this.takeOne()
+      if (taken === undefined) return false
+      this.settled = taken
+    }
+    this.cost = cost
+    return true
+  }
+}
+
+/** Takes one retry for any cost above 0. */
+export const counted = (cost: number, takeOne: TakeOne): Reservation | undefined => {
+  const settled = cost === 0 ? constVoid : takeOne()
+  return settled && new Counted(cost, settled, takeOne)
+}

@@ -1,0 +1,118 @@
+import { type Linked, List } from "../../internal/linkedList.ts"
+
+/** The value kept for a key. */
+export abstract class Entry implements Linked<Entry> {
+  list: List<any> | undefined = undefined
+  previous: Entry | undefined = undefined
+  next: Entry | undefined = undefined
+  /** How many are using it. */
+  users = 0
+  /** When its last use began, or ended if unused. A whole number: that takes half the memory. */
+  sinceMillis = 0
+  readonly key: string
+
+  constructor(key: string) {
+    this.key = key
+  }
+
+  /** Whether it is as a new one would be, so that nothing is lost with it. Read when its last use ends. */
+  abstract get isBlank(): boolean
+
+  /** It is forgotten, and no longer used. */
+  abstract dropped(): void
+}
+
+/** How much is kept, and how long. */
+export interface Bounds {
+  readonly idleMillis: number
+  readonly maxEntries: number
+}
+
+/** Each use clears away more entries than it can add, but few enough to be fast. */
+const swept = 8
+
+/**
+ * Entries by key: made on first use, forgotten after being unused for some time. If there are too many, the one idle
+ * longest goes, of the blank ones if there are any: invented keys wipe out no outage. If all are in use, the one whose
+ * last use began first goes. Current users keep it.
+ */
+export class Keyed<A extends Entry> {
+  private readonly entries = new Map<string, A>()
+  private readonly blank = new List<Entry>()
+  private readonly idle = new List<Entry>()
+  private readonly busy = new List<Entry>()
+  private readonly bounds: Bounds
+  private readonly make: (key: string, nowMillis: number) => A
+
+  constructor(bounds: Bounds, make: (key: string, nowMillis: number) => A) {
+    this.bounds = bounds
+    this.make = make
+  }
+
+  /** Begins a use. */
+  enter(key: string, nowMillis: number): A {
+    this.sweep(nowMillis, swept)
+    const known = this.entries.get(key)
+    const entry = known === undefined || this.isOver(known, nowMillis) ? this.added(key, nowMillis) : known
+    entry.users++
+    entry.sinceMillis = Math.floor(nowMillis)
+    entry.list?.remove(entry)
+    this.busy.append(entry)
+    return entry
+  }
+
+  /** Ends a use. */
+  leave(entry: A, nowMillis: number): void {
+    if (--entry.users > 0) return
+    if (!this.busy.remove(entry)) return entry.dropped()
+    entry.sinceMillis = Math.floor(nowMillis)
+    ;(entry.isBlank ? this.blank : this.idle).append(entry)
+  }
+
+  /** Forgets entries idle long enough, at most `atMost`. Returns when the next one will be. */
+  sweep(nowMillis: number, atMost = Infinity): number | undefined {
+    for (let n = 0; n < atMost; n++) {
+      const first = this.longestIdle
+      if (first === undefined) return undefined
+      if (!this.isOver(first, nowMillis)) return first.sinceMillis + this.bounds.idleMillis
+      this.forget(first)
+    }
+    return nowMillis
+  }
+
+  /** The number of entries. */
+  count(nowMillis: number): number {
+    this.sweep(nowMillis)
+    return this.entries.size
+  }
+
+  /** All entries kept. */
+  get all(): Iterable<A> {
+    return this.entries.values()
+  }
+
+  private added(key: string, nowMillis: number): A {
+    const entry = this.make(key, nowMillis)
+    const known = this.entries.get(key)
+    if (known !== undefined) this.forget(known)
+    this.entries.set(key, entry)
+    if (this.entries.size > this.bounds.maxEntries) this.forget(this.blank.first ?? this.idle.first ?? this.busy.first!)
+    return entry
+  }
+
+  private get longestIdle(): Entry | undefined {
+    const [blank, idle] = [this.blank.first, this.idle.first]
+    if (blank === undefined || idle === undefined) return blank ?? idle
+    return blank.sinceMillis <= idle.sinceMillis ? blank : idle
+  }
+
+  private isOver(entry: Entry, nowMillis: number): boolean {
+    return entry.users === 0 && nowMillis - entry.sinceMillis >= this.bounds.idleMillis
+  }
+
+  private forget(entry: Entry): void {
+    this.entries.delete(entry.key)
+    entry.list!.remove(entry)
+    if (entry.users === 0) entry.dropped()
+  }
+}

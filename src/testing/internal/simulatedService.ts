@@ -1,0 +1,175 @@
+import * as Clock from "effect/Clock"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import { also, checksOf, known } from "../../internal/checks.ts"
+import { type Outcome, play, Throttled, type Transient, transient } from "./scriptedService.ts"
+
+/**
+ * A period in which a service is down.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Outage<out E = never> {
+  /** When it begins on the clock: a duration of at least 0 since the clock's zero, where `TestClock` starts. */
+  readonly from: Duration.Input
+  /** When it is over: later than `from`. Sends at this moment are served. */
+  readonly until: Duration.Input
+  /** How each send during the outage ends. Default `transient`; `never` is a service that does not respond. */
+  readonly outcome?: Outcome<never, E> | undefined
+}
+
+/**
+ * Options of a service.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ServiceOptions<out E = never> {
+  /** Sends that it can serve per second: a finite number above 0. */
+  readonly capacity: number
+  /**
+   * What it does with more: throttle what exceeds one second's worth at the same time, or queue everything. Default
+   * `"reject"`.
+   */
+  readonly overload?: "reject" | "slow" | undefined
+  /** How long a response takes, in addition to the wait in the queue: a duration of at least 0. Default 0. */
+  readonly latency?: Duration.Input | undefined
+  /** The hint of a throttle. Default: none. */
+  readonly retryAfter?: Duration.Input | undefined
+  /** When it is down. Default: never. */
+  readonly outages?: ReadonlyArray<Outage<E>> | undefined
+}
+
+/**
+ * A service with limited capacity, and what it has seen so far.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Service<out E> {
+  /** One send. */
+  readonly send: Effect.Effect<void, Throttled | Transient | E>
+  /** Sends received. */
+  readonly requests: number
+  /** Sends accepted: they succeed unless interrupted. */
+  readonly accepted: number
+  /** Sends throttled. */
+  readonly throttled: number
+  /** Sends received in an outage. */
+  readonly failed: number
+  /** Sends received per second of the clock: only seconds with any, in order. */
+  readonly requestsPerSecond: ReadonlyMap<number, number>
+}
+
+interface Window {
+  readonly fromMillis: number
+  readonly untilMillis: number
+  readonly outcome: Outcome<never, any>
+}
+
+const windowOf = (outage: Outage<unknown>): Window => {
+  const check = checksOf("service", outage)
+  const { from, outcome, until } = outage
+  const fromMillis = check.duration("from", from)
+  const untilMillis = check.duration("until", until)
+  if (untilMillis <= fromMillis) check.reject("until", until, "a duration longer than from")
+  check.names.add("outcome")
+  return known(check, outage, { fromMillis, untilMillis, outcome: outcome ?? transient })
+}
+
+/** How far a service that rejects lets sends run ahead of its capacity: one second. */
+const burstMillis = 1000
+
+class Served implements Service<any> {
+  requests = 0
+  accepted = 0
+  throttled = 0
+  failed = 0
+  readonly requestsPerSecond = new Map<number, number>()
+  private readonly outages: ReadonlyArray<Window>
+  private readonly workMillis: number
+  private readonly latencyMillis: number
+  private readonly rejects: boolean
+  private readonly throttle: Effect.Effect<never, Throttled>
+  /** How much work was in the queue when the latest send arrived. */
+  private lineMillis = 0
+  private latestMillis = 0
+
+  constructor(options: ServiceOptions<unknown>) {
+    const check = checksOf("service", options)
+    const { capacity, latency, outages = [], overload = "reject", retryAfter } = options
+    this.workMillis = 1000 / check.positive("capacity", capacity)
+    this.rejects = check.oneOf("overload", overload, ["reject", "slow"]) === "reject"
+    this.latencyMillis = check.duration("latency", latency ?? 0)
+    if (retryAfter !== undefined) check.duration("retryAfter", retryAfter)
+    also(check, "retryAfter", "outages")
+    known(check, options)
+    this.throttle = Effect.suspend(() => new Throttled({ retryAfter }))
+    if (!Array.isArray(outages)) check.reject("outages", outages, "an array of outages")
+    this.outages = outages.map(windowOf)
+  }
+
+  get send(): Effect.Effect<void, any> {
+    return Effect.flatMap(Clock.currentTimeMillis, (now) => this.received(now))
+  }
+
+  private received(now: number): Effect.Effect<void, any> {
+    this.requests++
+    this.count(now)
+    const outage = this.outages.find(({ fromMillis, untilMillis }) => fromMillis <= now && now < untilMillis)
+    if (outage !== undefined) {
+      this.failed++
+      return play({ ...outage.outcome, latencyMillis: outage.outcome.latencyMillis ?? this.latencyMillis })
+    }
+    const waitMillis = this.inLine(now) + this.workMillis
+    // Sums of fractions such as a third of a second are not exact.
+    if (this.rejects && waitMillis > burstMillis + 1e-6) {
+      this.throttled++
+      return this.answered(this.throttle, 0)
+    }
+    this.accepted++
+    this.lineMillis = waitMillis
+    return this.answered(Effect.void, this.rejects ? 0 : waitMillis)
+  }
+
+  /** How much of the received work is left. */
+  private inLine(now: number): number {
+    this.lineMillis = Math.max(0, this.lineMillis - Math.max(0, now - this.latestMillis))
+    this.latestMillis = now
+    return this.lineMillis
+  }
+
+  private answered<E>(answer: Effect.Effect<void, E>, waitMillis: number): Effect.Effect<void, E> {
+    return play({ answer, latencyMillis: waitMillis + this.latencyMillis })
+  }
+
+  private count(now: number): void {
+    const second = Math.floor(now / 1000)
+    this.requestsPerSecond.set(second, (this.requestsPerSecond.get(second) ?? 0) + 1)
+  }
+}
+
+/**
+ * Makes a service that can serve this many sends per second, and is down at times. It runs on the clock of its callers,
+ * and so takes no time under `TestClock`.
+ *
+ * **Details**
+ *
+ * A service that rejects lets one second's worth of sends in at the same time, then as many as its capacity; it
+ * throttles the others and spends nothing on them. One that slows down serves them one at a time: with a queue of `n`,
+ * a response takes `(n + 1) / capacity` seconds. An interrupted send keeps its place. Throws `InvalidOption` when an
+ * option is invalid.
+ *
+ * **Example** (Ten per second, and an outage of two seconds)
+ *
+ * ```ts
+ * const orders = service({ capacity: 10, outages: [{ from: "3 seconds", until: "5 seconds" }] })
+ * yield* orders.send.pipe(withRetry(awsStandard), runToEnd)
+ * orders.requestsPerSecond.get(0) // 1
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const service = <E = never>(options: ServiceOptions<E>): Service<E> => new Served(options)

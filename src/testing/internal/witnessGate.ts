@@ -1,0 +1,178 @@
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
+import { monotonicMillis } from "../../internal/clock.ts"
+import { Refused } from "../../internal/refused.ts"
+import { get } from "../../internal/tryGet.ts"
+import * as RetryInfo from "../../RetryInfo.ts"
+import type { Outcome, Pass, Send, SendGate } from "../../SendGate.ts"
+import { same, turns } from "./law.ts"
+
+/**
+ * The same send, with its pass redirected.
+ *
+ * @internal
+ */
+export const watched = (send: Send, hold: (pass: Pass) => void): Send => ({
+  attempt: send.attempt,
+  context: send.context,
+  hold,
+  get nowMillis() {
+    return send.nowMillis
+  }
+})
+
+/**
+ * A gate around another that counts what happens to its passes.
+ *
+ * @internal
+ */
+export class Witness implements SendGate {
+  readonly order: number
+  held = 0
+  settled = 0
+  canceled = 0
+  private readonly gate: SendGate
+
+  constructor(gate: SendGate) {
+    this.gate = gate
+    this.order = gate.order
+  }
+
+  enter(send: Send): void | Effect.Effect<void, unknown> {
+    return this.gate.enter(watched(send, (pass) => {
+      this.held++
+      send.hold({
+        settle: (outcome) => {
+          this.settled++
+          pass.settle(outcome)
+        },
+        cancel: () => {
+          this.canceled++
+          pass.cancel()
+        }
+      })
+    }))
+  }
+
+  /** Rejects passes that were not settled or canceled exactly once. */
+  check(): void {
+    same("passes that are neither settled nor canceled, or twice", this.held - this.settled - this.canceled, 0)
+  }
+}
+
+/**
+ * A send that asks a gate.
+ *
+ * @internal
+ */
+export class Entry {
+  readonly passes: Array<Pass> = []
+  /** Set while the gate holds the send back. */
+  waiting: Effect.Effect<void, unknown> | undefined = undefined
+  /** The gate's error, if it refused the send. */
+  refusal: unknown = undefined
+
+  /** Waits for the gate. Checks that its answer is allowed. */
+  get answered(): Effect.Effect<void> {
+    return Effect.map(Effect.exit(this.waiting ?? Effect.void), (exit) => {
+      if (Exit.isSuccess(exit)) return same("how often hold was called when a send may go", this.passes.length, 1)
+      same("how often hold was called for a send that was refused", this.passes.length, 0)
+      if (Cause.hasInterruptsOnly(exit.cause)) return
+      const reason = exit.cause.reasons[0]
+      if (reason?._tag !== "Fail") same("how a gate ends", reason?._tag, "with a pass or a refusal")
+      this.refusal = (reason as { readonly error: unknown }).error
+      same("whether the error of a refusal is marked with SendGate.Refused", get(this.refusal, Refused), true)
+    })
+  }
+}
+
+/**
+ * How a send can end.
+ *
+ * @internal
+ */
+export const endings: ReadonlyArray<Omit<Outcome, "nowMillis">> = [
+  { _tag: "Success", value: "a value", error: undefined, info: undefined },
+  { _tag: "Failure", value: undefined, error: new Error("unknown"), info: undefined },
+  {
+    _tag: "Failure",
+    value: undefined,
+    error: { _tag: "Throttled" },
+    info: RetryInfo.throttled()
+  },
+  { _tag: "Unknown", value: undefined, error: undefined, info: undefined }
+]
+
+/**
+ * A gate under test.
+ *
+ * @internal
+ */
+export class GateSubject {
+  readonly gate: SendGate
+  /** How many sends are tried until it holds one back. */
+  readonly most: number
+  private ends = 0
+
+  constructor(gate: SendGate, most: number) {
+    this.gate = gate
+    this.most = most
+  }
+
+  /** Asks, in one step. */
+  enter(attempt = 1, clock?: Clock.Clock): Effect.Effect<Entry> {
+    return Effect.withFiber(({ context }) => Effect.succeed(this.enterIn(context, attempt, clock)))
+  }
+
+  private enterIn(around: Context.Context<never>, attempt: number, clock?: Clock.Clock): Entry {
+    const context = clock === undefined ? around : Context.add(around, Clock.Clock, clock)
+    const entry = new Entry()
+    const nowMillis = monotonicMillis(Context.get(context, Clock.Clock))
+    const hold = (pass: Pass) => {
+      entry.passes.push(pass)
+    }
+    entry.waiting = this.gate.enter({ attempt, nowMillis, context, hold }) ?? undefined
+    same("how often hold was called immediately", entry.passes.length, entry.waiting === undefined ? 1 : 0)
+    return entry
+  }
+
+  /** Asks until it holds a send back. */
+  get filled(): Effect.Effect<{ readonly passes: Array<Pass>; readonly last: Entry | undefined }> {
+    return Effect.gen({ self: this }, function*() {
+      const passes: Array<Pass> = []
+      for (let count = 0; count < this.most; count++) {
+        const entry = yield* this.enter()
+        if (entry.waiting !== undefined) return { passes, last: entry }
+        passes.push(...entry.passes)
+      }
+      return { passes, last: undefined }
+    })
+  }
+
+  /** How many sends it lets pass now. None of them is made. */
+  get room(): Effect.Effect<number> {
+    return Effect.map(this.filled, ({ passes }) => {
+      for (const pass of passes) pass.cancel()
+      return passes.length
+    })
+  }
+
+  /** Ends a send: each in a different way, unless given. */
+  settle(pass: Pass, ending = endings[this.ends++ % endings.length]!): Effect.Effect<void> {
+    return Effect.clockWith((clock) => Effect.sync(() => pass.settle({ ...ending, nowMillis: monotonicMillis(clock) })))
+  }
+
+  /** A send that the gate holds back, in its own fiber. */
+  get waiter(): Effect.Effect<{ readonly entry: Entry; readonly fiber: Fiber.Fiber<void> }> {
+    return Effect.gen({ self: this }, function*() {
+      const entry = yield* this.enter()
+      const fiber = yield* Effect.forkChild(entry.answered)
+      yield* turns
+      return { entry, fiber }
+    })
+  }
+}

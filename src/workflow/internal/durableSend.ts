@@ -1,0 +1,178 @@
+import * as Effect from "effect/Effect"
+import type * as Activity from "effect/workflow/Activity"
+import type { Answer, Parts } from "../../engine/compiled.ts"
+import { chain, Decider } from "../../engine/decider.ts"
+import { type AnyFiber, type World, worldOf } from "../../engine/environment.ts"
+import { Loop } from "../../engine/loop.ts"
+import { Run } from "../../engine/run.ts"
+import { after, type AnyEffect } from "../../engine/wait.ts"
+import { isRefusal } from "../../internal/refused.ts"
+import { Retry, type Stop } from "../../RetryDecision.ts"
+import type { Ask } from "../../RetryQuotaStore.ts"
+import { type AnySent, endedOf, factsOf, type Retried, storedFacts } from "./storedAttempt.ts"
+import { notSent } from "./storedRefusal.ts"
+
+/** A durable call: its policy, and the outcomes of its sends so far. */
+export interface Past {
+  readonly parts: Parts
+  /** When the first send began, in milliseconds since 1970; 0 without a deadline. */
+  readonly startedAtMillis: number
+  readonly failures: ReadonlyArray<Retried>
+  /** Who waits for the next failure to be replayed. */
+  readonly waiting: Array<() => void>
+}
+
+/** When the first send began, on the monotonic clock of this process. */
+const startOf = ({ startedAtMillis }: Past, world: World): number =>
+  world.nowMillis + startedAtMillis - world.clock.currentTimeMillisUnsafe()
+
+/** The run of one send: the next one is made by another run, maybe in another process. */
+class Durable extends Run {
+  /** The wall clock of the failure that is decided again, if one is. */
+  replayedAtMillis: number | undefined = undefined
+  /** Its retry was decided on earlier, and is to be sent now. */
+  isDue = false
+  /** Its retry is decided. It ends, but the durable call goes on. */
+  goesOn = false
+
+  override get wallMillis(): number {
+    return this.replayedAtMillis ?? super.wallMillis
+  }
+
+  /** The quota is asked when the retry is due: a retry that waits for hours, or in another process, holds no tokens. */
+  override pays(cost: number): boolean | Ask {
+    return !this.isDue || super.pays(cost)
+  }
+
+  override stopped(stop: Stop): Effect.Effect<void> | undefined {
+    return this.goesOn ? undefined : super.stopped(stop)
+  }
+
+  /** Continues after this failure. */
+  restored({ error, info }: Retried, attempt: number): void {
+    this.error = error
+    this.info = factsOf(info)
+    this.attempt = attempt
+  }
+}
+
+/** Decides on one failure, and then ends the run. */
+class Deciding extends Decider {
+  declare readonly run: Durable
+
+  override decides(): Answer {
+    return chain(super.decides(), (goes) => {
+      this.run.goesOn = goes
+      const wait = goes ? this.retries() : undefined
+      return wait === undefined ? false : Effect.as(wait, false)
+    })
+  }
+
+  /** Continues after the failures so far: what decides inside repeats its steps for them. */
+  restored(failures: ReadonlyArray<Retried>): Effect.Effect<this, unknown, unknown> {
+    const { run } = this
+    const repeated = Effect.forEach(failures, (failure, index) =>
+      Effect.suspend(() => {
+        run.restored(failure, index + 1)
+        run.replayedAtMillis = failure.atMillis
+        const answer = this.steps()
+        return typeof answer === "boolean" ? Effect.void : answer
+      }), { discard: true })
+    return Effect.map(typeof this.parts.source === "function" ? Effect.void : repeated, () => {
+      const last = failures.at(-1)
+      run.replayedAtMillis = undefined
+      if (last === undefined) return this
+      this.attempt = failures.length
+      this.step = last.step
+      this.previousMillis = last.previousMillis
+      run.restored(last, failures.length)
+      return this
+    })
+  }
+}
+
+/** A retry that was decided and announced earlier. It is due: only the quota and the deadline remain to be checked. */
+class Due extends Decider {
+  declare readonly run: Durable
+
+  ask({ cost }: Retried): Answer {
+    this.cost = cost
+    this.run.isDue = true
+    const answer = this.priced()
+    const ended = (goes: boolean): boolean => {
+      this.run.isDue = false
+      return goes
+    }
+    return typeof answer === "boolean" ? ended(answer) : Effect.map(answer, ended)
+  }
+}
+
+/** The outcome of a send that failed, or was never made. */
+const sentOf = ({ previousMillis, run, step }: Deciding, error: unknown, stop: Stop): AnySent => {
+  const { info, retry, world } = run
+  if (run.goesOn) {
+    return {
+      _tag: "Retried",
+      error,
+      atMillis: world.clock.currentTimeMillisUnsafe(),
+      delayMillis: retry!.delayMillis,
+      cost: retry!.cost,
+      ...(info && { info: storedFacts(info) }),
+      step,
+      previousMillis
+    }
+  }
+  return isRefusal(error)
+    ? { _tag: "Refused", error: notSent(error), stop: endedOf(stop) }
+    : { _tag: "Stopped", error, stop: endedOf(stop) }
+}
+
+/** The send of a retry that was decided earlier. */
+class Resuming extends Loop {
+  resumes(failures: ReadonlyArray<Retried>): AnyEffect {
+    const [previous, last] = [failures.at(-2), failures.at(-1)!]
+    this.run.retry = new Retry(this.run, last.delayMillis, last.cost, this.run.maxAttempts)
+    this.nowMillis = last.atMillis
+    this.elapsedMillis = last.atMillis - failures[0]!.atMillis
+    this.sinceMillis = last.atMillis - (previous ?? last).atMillis
+    return this.starts()
+  }
+}
+
+/** One send of a durable call, and the decision if it fails. It runs once, and its outcome is stored. */
+export const sending = (
+  activity: Activity.Activity<any, any, any>,
+  past: Past
+): Effect.Effect<AnySent, never, unknown> =>
+  Effect.orDie(Effect.withFiber((fiber: AnyFiber): AnyEffect => {
+    const { failures } = past
+    const parts = past.parts.live?.(fiber.context) ?? past.parts
+    const run = new Durable(worldOf(fiber.context))
+    const startMillis = startOf(past, run.world)
+    const last = failures.at(-1)
+    return Effect.flatMap(new Deciding(parts, run, startMillis).begins().restored(failures), (decider) => {
+      const sent = Effect.map(activity.execute, (value): AnySent => ({ _tag: "Succeeded", value }))
+      const loop = new Resuming(sent, decider, (error, stop) => Effect.succeed(sentOf(decider, error, stop)))
+      if (last === undefined) return Effect.suspend(() => loop.starts())
+      const due = new Due(dueParts(parts, last), run, startMillis)
+      return asked(due.ask(last), (goes) => {
+        if (goes) return loop.resumes(failures)
+        const stop = due.stops()
+        return after(
+          run.stopped(stop),
+          Effect.succeed<AnySent>({ _tag: "Stopped", error: last.error, stop: endedOf(stop) })
+        )
+      })
+    })
+  }))
+
+/** Only the cost, which policies inside may have decided on, and the deadline of the whole. */
+const dueParts = (parts: Parts, { cost }: Retried): Parts => ({
+  ...parts,
+  source: () => 0,
+  adjusts: [],
+  quota: cost === 0 ? undefined : parts.quota ?? { cost, timeoutCost: cost, throttlingCost: cost, longPolling: false }
+})
+
+const asked = (answer: Answer, next: (goes: boolean) => AnyEffect): AnyEffect =>
+  typeof answer === "boolean" ? next(answer) : Effect.flatMap(answer, next)

@@ -1,0 +1,93 @@
+import * as Duration from "effect/Duration"
+import * as Schema from "effect/Schema"
+import { Stop } from "../../RetryDecision.ts"
+import * as RetryInfo from "../../RetryInfo.ts"
+import { NotSent } from "./storedRefusal.ts"
+
+const Facts = Schema.Struct({
+  safety: Schema.Literals(["Yes", "No", "Maybe"]),
+  throttling: Schema.Boolean,
+  timeout: Schema.Boolean,
+  fault: Schema.Literals(["client", "server", "other"]),
+  retryAfterMillis: Schema.optionalKey(Schema.Finite)
+})
+
+type Facts = typeof Facts.Type
+
+const Reason = Schema.Literals([
+  "unknown-error",
+  "not-safe",
+  "final",
+  "vetoed",
+  "condition",
+  "max-attempts",
+  "quota-exhausted",
+  "deadline",
+  "retry-after-too-long",
+  "nested",
+  "schedule"
+])
+
+/** The end of retrying, as stored. */
+const Ended = Schema.Struct({ reason: Reason, attempts: Schema.Int, info: Schema.optionalKey(Facts) })
+
+type Ended = typeof Ended.Type
+
+/** The outcome of a send and the decision about it: one value, so that nothing can come between the two. */
+export const Sent = <Success extends Schema.Constraint, Error extends Schema.Constraint>(
+  success: Success,
+  error: Error
+) =>
+  Schema.Union([
+    Schema.TaggedStruct("Succeeded", { value: success }),
+    Schema.TaggedStruct("Retried", {
+      error,
+      /** When it failed, in milliseconds since 1970. */
+      atMillis: Schema.Finite,
+      delayMillis: Schema.Finite,
+      cost: Schema.Finite,
+      info: Schema.optionalKey(Facts),
+      /** The state of the backoff after it. */
+      step: Schema.Int,
+      previousMillis: Schema.Finite
+    }),
+    Schema.TaggedStruct("Stopped", { error, stop: Ended }),
+    Schema.TaggedStruct("Refused", { error: NotSent, stop: Ended })
+  ])
+
+/** A send that failed and is retried. */
+export interface Retried {
+  readonly _tag: "Retried"
+  readonly error: unknown
+  readonly atMillis: number
+  readonly delayMillis: number
+  readonly cost: number
+  readonly info?: Facts
+  readonly step: number
+  readonly previousMillis: number
+}
+
+/** {@link Sent} of any activity. */
+export type AnySent =
+  | { readonly _tag: "Succeeded"; readonly value: unknown }
+  | Retried
+  | { readonly _tag: "Stopped"; readonly error: unknown; readonly stop: Ended }
+  | { readonly _tag: "Refused"; readonly error: NotSent; readonly stop: Ended }
+
+/** The stored form of facts. */
+export const storedFacts = ({ fault, retryAfter, safety, throttling, timeout }: RetryInfo.RetryInfo): Facts => {
+  const facts = { safety, throttling, timeout, fault }
+  return retryAfter === undefined ? facts : { ...facts, retryAfterMillis: Duration.toMillis(retryAfter) }
+}
+
+/** The facts, restored. */
+export const factsOf = (facts: Facts | undefined): RetryInfo.RetryInfo | undefined =>
+  facts && RetryInfo.make({ ...facts, retryAfter: facts.retryAfterMillis })
+
+/** The stored form of the end of retrying. */
+export const endedOf = ({ attempts, info, reason }: Stop): Ended =>
+  info === undefined ? { reason, attempts } : { reason, attempts, info: storedFacts(info) }
+
+/** The end of retrying, restored. */
+export const stopOf = ({ attempts, info, reason }: Ended): Stop =>
+  new Stop({ attempt: attempts, info: factsOf(info) }, reason)
