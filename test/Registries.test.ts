@@ -168,7 +168,7 @@ it("docs/maintaining.md names the tests of each file of the engine and of what c
   const sources = new Set(
     listed("src", /\/[^/]*\.ts$/).map((path) =>
       path.replace(/^src\/|\.ts$/g, "").replace(
-        /^((?!(?:engine|(?:gates|hedge|quota|resources)\/internal)\/\w+$).*)\/.*/,
+        /^((?!(?:engine|(?:gates|hedge|quota)\/internal)\/\w+$).*)\/.*/,
         "$1"
       )
     )

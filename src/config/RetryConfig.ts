@@ -28,7 +28,8 @@
  * `ConcurrencyLimiter`, with either a fixed `limit` or the options of its adaptive rule; `budgets`, with `share`,
  * `inFlight` and `grpc` of `RetryBudget`, each of which a retry needs in addition to the quota; `hedge`, for
  * {@link hedged}. Without `quota` a resource has one with the defaults, without the others it is not held back. A
- * resource without an entry uses `default`, with its own quota and gates.
+ * resource without an entry uses `default`, with its own quota and gates; unused for 10 minutes, or as one of more than
+ * 10,000 such resources, it starts over.
  *
  * With the key `redis`, a `quota`, a `limiter` or a `coolDown` is shared by all processes: `RetryConfigRedis` has the
  * layer for that, and a document with the key is refused without it.
@@ -59,6 +60,7 @@ import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { retrying } from "../engine/loop.ts"
 import { fromSource } from "../engine/policy/policy.ts"
+import { framed } from "../engine/send.ts"
 import { hedging } from "../hedge/internal/race.ts"
 import { also, checks, checksOf, flag, known } from "../internal/checks.ts"
 import { errorOf, Refusal } from "../internal/invalidField.ts"
@@ -400,17 +402,22 @@ export const status: Effect.Effect<Status, never, RetryConfig> = /* @__PURE__ */
   (service) => service.status
 )
 
-/** The resource as calls in this context see it. */
-const liveIn = (context: AnyContext, name: string): Live =>
-  Context.get(context as Context.Context<RetryConfig>, RetryConfig).lives.get(name)
+const livesIn = (context: AnyContext): Lives => Context.get(context as Context.Context<RetryConfig>, RetryConfig).lives
 
-/** Reports once that a name is in no document: it may be misspelled. */
-const saying = <A, E, R>(live: Live, self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {
-  if (!live.isGuess) return self
-  live.isGuess = false
-  const line = `RetryConfig: the document has neither "${live.name}" nor "default": the defaults of the library apply`
+/** Says that a name is in no document. */
+const saying = <A, E, R>(lives: Lives, live: Live, self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {
+  if (!lives.isNews(live)) return self
+  const line = `RetryConfig: the document has neither "${live.key}" nor "default": the defaults of the library apply`
   return Effect.andThen(Effect.logWarning(line), self)
 }
+
+/** An effect that uses a resource until it ends. */
+const using = <A, E, R>(name: string, f: (live: Live) => Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.withFiber((fiber) => {
+    const lives = livesIn(fiber.context)
+    const live = lives.enter(name)
+    return framed(Effect.onExitPrimitive(saying(lives, live, f(live)), () => void lives.leave(live)), fiber)
+  })
 
 /**
  * Retries an effect as the configuration says for a resource when the call begins: with its policy, its quota and its
@@ -440,11 +447,10 @@ const saying = <A, E, R>(live: Live, self: Effect.Effect<A, E, R>): Effect.Effec
 export const retry = (name: string) => {
   checkName("RetryConfig.retry", name)
   return <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, Exclude<R, RetryQuota> | RetryConfig> =>
-    Effect.withFiber(({ context }) => {
-      const live = liveIn(context, name)
-      const { around, parts } = live.version
-      return saying(live, Effect.updateContext(retrying(self, parts), around as (context: any) => any))
-    })
+    using(
+      name,
+      ({ version: { around, parts } }) => Effect.updateContext(retrying(self, parts), around as (context: any) => any)
+    )
 }
 
 const checkName = (constructorName: string, name: unknown): void => {
@@ -474,11 +480,7 @@ const checkName = (constructorName: string, name: unknown): void => {
 export const hedged = (name: string) => {
   checkName("RetryConfig.hedged", name)
   return <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R | RetryConfig> =>
-    Effect.withFiber(({ context }) => {
-      const live = liveIn(context, name)
-      const { hedge } = live
-      return saying(live, hedge === undefined ? self : hedging(self, hedge.options, hedge.home))
-    })
+    using(name, ({ hedge }) => hedge === undefined ? self : hedging(self, hedge.options, hedge.home))
 }
 
 /**
@@ -506,7 +508,7 @@ export const hedged = (name: string) => {
  */
 export const live = (name: string): RetryPolicy<unknown, never, RetryConfig | RetryQuota> => {
   checkName("RetryConfig.live", name)
-  return fromSource("RetryConfig.live", name, () => 0, { live: (context) => liveIn(context, name).version.parts })
+  return fromSource("RetryConfig.live", name, () => 0, { live: (context) => livesIn(context).peek(name).version.parts })
 }
 
 /**
@@ -520,8 +522,14 @@ export const resource = (name: string): Layer.Layer<RetryQuota, never, RetryConf
   checkName("RetryConfig.resource", name)
   return Layer.effectContext(
     RetryConfig.use(({ lives }) => {
-      const live = lives.get(name)
-      return saying(live, Effect.succeed(live.services as Context.Context<RetryQuota>))
+      const entered = Effect.acquireRelease(
+        Effect.sync(() => lives.enter(name)),
+        (live) => Effect.sync(() => lives.leave(live))
+      )
+      return Effect.flatMap(
+        entered,
+        (live) => saying(lives, live, Effect.succeed(live.services as Context.Context<RetryQuota>))
+      )
     })
   )
 }

@@ -30,12 +30,12 @@ import * as Hedge from "../hedge/Hedge.ts"
 import type { Home } from "../hedge/internal/race.ts"
 import { also, checksOf, known } from "../internal/checks.ts"
 import { clockOf, monotonicMillis } from "../internal/clock.ts"
+import { type Bounds, Entry, Keyed } from "../internal/keyed.ts"
 import { shared } from "../internal/shared.ts"
 import { warnUnsharedQuotas } from "../internal/sharing.ts"
 import { MemoryStore } from "../quota/internal/memoryStore.ts"
 import { CurrentResource } from "../RetryObserver.ts"
 import * as RetryQuota from "../RetryQuota.ts"
-import { type Bounds, Entry, Keyed } from "./internal/keyed.ts"
 
 /**
  * What every resource has: its quota and its limiter.

@@ -218,7 +218,7 @@ describe("a document", () => {
     }))
 })
 
-const policyOf = (name: string) => RetryConfig.RetryConfig.useSync(({ lives }) => lives.get(name).version.parts)
+const policyOf = (name: string) => RetryConfig.RetryConfig.useSync(({ lives }) => lives.peek(name).version.parts)
 
 describe("what a document means", () => {
   it.effect("short keys are the steps that they stand for", () =>
@@ -244,7 +244,7 @@ describe("what a document means", () => {
 
   it.effect("a policy that asks for a limiter has one", () =>
     Effect.gen(function*() {
-      const on = yield* RetryConfig.RetryConfig.useSync(({ lives }) => lives.get("adaptive").version.around)
+      const on = yield* RetryConfig.RetryConfig.useSync(({ lives }) => lives.peek("adaptive").version.around)
       assert.isFunction(on)
       assert.isTrue((yield* policyOf("adaptive")).adaptive)
     }).pipe(Effect.provide(RetryConfig.layer(everything))))

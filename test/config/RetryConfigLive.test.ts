@@ -362,7 +362,8 @@ describe("interruption", () => {
             const { inFlight, waiting } = yield* ConcurrencyLimiter.state.pipe(
               Effect.provide(RetryConfig.resource("orders") as Layer.Layer<any, never, RetryConfig.RetryConfig>)
             )
-            assert.deepStrictEqual([inFlight, waiting], [0, 0])
+            const users = yield* RetryConfig.RetryConfig.useSync(({ lives }) => lives.peek("orders").users)
+            assert.deepStrictEqual([inFlight, waiting, users], [0, 0, 0])
             yield* RetryConfig.set(document)
           }).pipe(Effect.provideContext(context), Effect.orDie))
         assert.isAtLeast(steps, 30)
@@ -385,7 +386,7 @@ describe("interruption", () => {
 })
 
 describe("a stream of documents", () => {
-  const maxAttempts = RetryConfig.RetryConfig.useSync(({ lives }) => lives.get("orders").version.parts.maxAttempts)
+  const maxAttempts = RetryConfig.RetryConfig.useSync(({ lives }) => lives.peek("orders").version.parts.maxAttempts)
 
   it.effect("a bad one changes nothing, and is reported once, with its path", () => {
     const { layer, lines } = logged()
@@ -453,8 +454,82 @@ describe("a stream of documents", () => {
   })
 })
 
+describe("names that no document has", () => {
+  const layer = RetryConfig.layer({ default: { policy: attempts(2), quota: { capacity: 10 } } })
+  const empty = Layer.effectDiscard(RetryQuota.set(0))
+  const empties = (name: string) => Layer.build(Layer.provide(empty, RetryConfig.resource(name))).pipe(Effect.scoped)
+  const tokens = (name: string) =>
+    RetryQuota.state.pipe(Effect.map(({ tokens }) => tokens), Effect.provide(RetryConfig.resource(name)))
+  const invents = (count: number) =>
+    Effect.forEach(
+      Array.from({ length: count }, (_, n) => `tenant-${n}`),
+      (name) => Effect.void.pipe(RetryConfig.retry(name)),
+      { discard: true }
+    )
+
+  it.effect("share nothing with each other, however many others invent, and one that has learned stays longest", () =>
+    Effect.gen(function*() {
+      yield* empties("known")
+      yield* invents(10_000)
+      yield* empties("late")
+      assert.deepStrictEqual(yield* Effect.forEach(["later", "late", "known"], tokens), [10, 0, 0])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("are forgotten after 10 minutes without a use, those of the document and those in use are not", () =>
+    Effect.gen(function*() {
+      for (const name of ["orders", "idle", "late", "held", "called"]) yield* empties(name)
+      const held = yield* Layer.build(RetryConfig.resource("held"))
+      const call = yield* Effect.forkChild(Effect.never.pipe(RetryConfig.retry("called")), { startImmediately: true })
+      yield* TestClock.adjust("9 minutes")
+      assert.strictEqual(yield* tokens("late"), 0)
+      yield* TestClock.adjust("9 minutes")
+      assert.deepStrictEqual(
+        yield* Effect.forEach(["orders", "idle", "late", "held", "called"], tokens),
+        [0, 10, 0, 0, 0]
+      )
+      // No document names any of them now.
+      yield* RetryConfig.set({ default: { quota: { capacity: 40 } } })
+      assert.strictEqual(Context.get(held, RetryQuota.RetryQuota).capacity, 40)
+      yield* Fiber.interrupt(call)
+      yield* TestClock.adjust("10 minutes")
+      assert.deepStrictEqual(yield* Effect.forEach(["orders", "held", "called"], tokens), [40, 0, 40])
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(RetryConfig.layer(
+        orders({ quota: { capacity: 10 } }, { default: { quota: { capacity: 10 } } })
+      ))
+    ))
+
+  it.effect("see each document while they are in use, also where more than are kept are in use", () =>
+    Effect.gen(function*() {
+      const first = yield* Layer.build(RetryConfig.resource("first"))
+      for (let n = 0; n < 10_000; n++) yield* Layer.build(RetryConfig.resource(`tenant-${n}`))
+      const again = yield* Layer.build(RetryConfig.resource("first"))
+      yield* RetryConfig.set({ default: { quota: { capacity: 7 } } })
+      for (const services of [first, again]) {
+        assert.strictEqual(Context.get(services, RetryQuota.RetryQuota).capacity, 7)
+      }
+    }).pipe(Effect.scoped, Effect.provide(layer)))
+
+  it.effect("keep what they have learned when a document names them", () =>
+    Effect.gen(function*() {
+      yield* empties("orders")
+      yield* RetryConfig.set(orders({ quota: { capacity: 20 } }))
+      yield* TestClock.adjust("1 hour")
+      assert.strictEqual(yield* tokens("orders"), 0)
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("write at most a hundred lines to the log", () => {
+    const { layer, lines } = logged()
+    return Effect.gen(function*() {
+      yield* invents(300)
+      assert.strictEqual(lines.length, 100)
+    }).pipe(Effect.provide([RetryConfig.layer({}), layer]))
+  })
+})
+
 describe("a file", () => {
-  const maxAttempts = RetryConfig.RetryConfig.useSync(({ lives }) => lives.get("orders").version.parts.maxAttempts)
+  const maxAttempts = RetryConfig.RetryConfig.useSync(({ lives }) => lives.peek("orders").version.parts.maxAttempts)
 
   const text = (n: number) => JSON.stringify(orders({ policy: attempts(n) }))
 

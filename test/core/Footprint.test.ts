@@ -91,6 +91,29 @@ describe("what the library holds", () => {
     assert.isBelow(megabytes, 820 * resources / 1e6)
   })
 
+  it("names that no document has take at most 5 kB each, and the last 10,000 are kept", () => {
+    const script = `
+      import * as RetryConfig from "effect-retry/RetryConfig"
+      import * as Effect from "effect/Effect"
+      import * as ManagedRuntime from "effect/ManagedRuntime"
+      const runtime = ManagedRuntime.make(RetryConfig.layer({ default: { policy: { maxAttempts: 2 } } }))
+      const use = (from, to) => runtime.runPromise(Effect.gen(function*() {
+        for (let n = from; n < to; n++) yield* Effect.void.pipe(RetryConfig.retry("tenant-" + n))
+      }))
+      const heap = () => (gc(), gc(), process.memoryUsage().heapUsed)
+      await use(0, 1000)
+      const before = heap()
+      await use(1000, 10_000)
+      const first = heap() - before
+      await use(10_000, 30_000)
+      console.log(JSON.stringify([first, heap() - before].map((bytes) => bytes / 1e6)))
+      await runtime.dispose()
+    `
+    const [first, then] = JSON.parse(printed(script, "--expose-gc"))
+    assert.isBelow(first, 45)
+    assert.isBelow(then, 50)
+  })
+
   it("a thousand calls with one signal have one listener between them, and none when they have ended", async () => {
     const { signal } = new AbortController()
     const listeners = () => getEventListeners(signal, "abort").length

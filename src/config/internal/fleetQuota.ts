@@ -59,16 +59,22 @@ export const shareable = <Options>(section: keyof Fleet, validated: (own: object
 /** What makes shared parts. A document that has any is refused without it. */
 const fleetOf = ({ context }: Owner): Fleet => Context.get(context, CurrentFleet)!
 
+const ownQuota: Shareable<StoreOptions> = {
+  options: /* @__PURE__ */ RetryQuota.validated({}),
+  shared: undefined
+}
+
 /** The quota of a resource, in the memory of the process or shared. */
 export class QuotaPart implements Part {
   readonly isOn = true
   private readonly owner: Owner
   private readonly store: MovingStore
   private readonly service: RetryQuota.Service
-  private memory: LiveStore | undefined = undefined
+  /** The tokens, if they are in the memory of the process. */
+  memory: LiveStore | undefined = undefined
   private shared: FleetPart | undefined = undefined
 
-  constructor({ options, shared }: Shareable<StoreOptions>, owner: Owner) {
+  constructor({ options, shared }: Shareable<StoreOptions> = ownQuota, owner: Owner) {
     this.owner = owner
     this.store = new MovingStore(
       shared === undefined ? this.inMemory(options, Context.get(owner.context, Clock.Clock)) : this.inFleet(shared)
@@ -76,11 +82,16 @@ export class QuotaPart implements Part {
     this.service = RetryQuota.fromStore(this.store)
   }
 
+  /** What is in Redis stays there. */
+  get isBlank(): boolean {
+    return this.memory?.isBlank ?? true
+  }
+
   add(context: AnyContext): AnyContext {
     return Context.add(context, RetryQuota.RetryQuota, this.service) as AnyContext
   }
 
-  change(next: Shareable<StoreOptions>, clock: Clock.Clock): void {
+  change(next: Shareable<StoreOptions> = ownQuota, clock: Clock.Clock): void {
     if (!this.follows(next, clock)) this.move(next, clock)
     else if (next.options.whenExhausted === "stop") this.store.moveTo(this.store.store)
   }
@@ -137,6 +148,9 @@ export const member = <Options>(
   return {
     get isOn() {
       return gate.isOn
+    },
+    get isBlank() {
+      return gate.isBlank
     },
     add: gate.add,
     change: (next: Shareable<Options> | undefined, clock) => {

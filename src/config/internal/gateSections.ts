@@ -30,6 +30,7 @@ import type { Hedging, Part, Section } from "./resourcePart.ts"
 
 /** A gate whose options change while in use. */
 interface Live<E, Options> extends SendGate<E> {
+  readonly isBlank: boolean
   change(options: Options, nowMillis: number): void
 }
 
@@ -55,6 +56,10 @@ class Switched<E, Options, Gate extends Live<E, Options> = Live<E, Options>> imp
     return this.gate.order
   }
 
+  get isBlank(): boolean {
+    return this.gate.isBlank
+  }
+
   isStrained(nowMillis: number): boolean {
     return this.isOn && this.gate.isStrained?.(nowMillis) === true
   }
@@ -74,11 +79,6 @@ class SwitchedLimiter<E> extends Switched<E, AdaptiveOptions<E>, AdaptiveGate<E>
   }
 }
 
-const ownQuota: Shareable<StoreOptions> = {
-  options: /* @__PURE__ */ RetryQuota.validated({}),
-  shared: undefined
-}
-
 type LimiterOptions = AdaptiveOptions<AdaptiveRateLimiter.RateLimitExceeded>
 
 const quota: Section = {
@@ -93,15 +93,7 @@ const quota: Section = {
     "redis"
   ],
   check: shareable("quota", RetryQuota.validated),
-  make: (given: Shareable<StoreOptions> | undefined, owner) => {
-    const part = new QuotaPart(given ?? ownQuota, owner)
-    return {
-      isOn: true,
-      add: (context) => part.add(context),
-      change: (next: Shareable<StoreOptions> | undefined, clock) => part.change(next ?? ownQuota, clock),
-      close: () => part.close()
-    }
-  }
+  make: (given: Shareable<StoreOptions> | undefined, owner) => new QuotaPart(given, owner)
 }
 
 const limiter: Section = {
@@ -252,6 +244,9 @@ const budgets: Section = {
       get isOn() {
         return isAny(options)
       },
+      get isBlank() {
+        return !isAny(options)
+      },
       add: (context) => {
         const quota = Context.get(context as Context.Context<any>, RetryQuota.RetryQuota)
         return Context.add(context, RetryQuota.RetryQuota, over(quota, clock).service) as AnyContext
@@ -303,6 +298,10 @@ class LiveHedge implements Part {
   constructor(given: HedgeSection | undefined, scope: Scope.Scope) {
     this.scope = scope
     this.change(given)
+  }
+
+  get isBlank(): boolean {
+    return this.home === undefined
   }
 
   add(context: AnyContext): AnyContext {

@@ -4,15 +4,13 @@ import type { Parts } from "../../engine/compiled.ts"
 import { noDelay } from "../../engine/delay.ts"
 import { partsOf } from "../../engine/policy/policy.ts"
 import { monotonicMillis } from "../../internal/clock.ts"
+import { Entry as Kept, Keyed } from "../../internal/keyed.ts"
 import type { AnyContext } from "../../internal/shared.ts"
 import { warnUnsharedQuotas } from "../../internal/sharing.ts"
-import { LiveBudgets } from "../../quota/internal/changingBudgets.ts"
-import { MemoryStore } from "../../quota/internal/memoryStore.ts"
-import { MovingStore } from "../../quota/internal/replaceableStore.ts"
+import type { MemoryStore } from "../../quota/internal/memoryStore.ts"
 import { CurrentResource } from "../../RetryObserver.ts"
-import { RetryQuota } from "../../RetryQuota.ts"
-import type { RetryQuotaStore } from "../../RetryQuotaStore.ts"
 import type { Document, Entry } from "./configDocument.ts"
+import { QuotaPart } from "./fleetQuota.ts"
 import { sections } from "./gateSections.ts"
 import type { Hedging, Part } from "./resourcePart.ts"
 
@@ -23,53 +21,85 @@ export interface Version {
   readonly around: (context: AnyContext) => AnyContext
 }
 
-/** A resource, from its first use on: its policy is replaced, its quota and gates are changed in place. */
-export class Live {
-  readonly name: string
-  version: Version
-  /** What holds sends back, or may at any time: for code that keeps the services of the resource. */
-  readonly services: AnyContext
-  /** No document has named it, or set a default. Reported once. */
-  isGuess: boolean
-  private isOff = false
-  private entry: Entry
-  private readonly parts: { readonly [section: string]: Part }
+const noParts: ReadonlyArray<Part> = []
 
-  constructor(name: string, entry: Entry, context: AnyContext) {
-    this.name = name
-    this.isGuess = entry.isGuess
-    this.entry = entry
-    const owner = { resource: name, context }
-    this.parts = Object.fromEntries(
-      Object.entries(sections).map(([key, section]) => [key, section.make(entry.parts[key]?.options, owner)])
-    )
-    this.services = this.with(Object.values(this.parts), Context.empty())
-    this.version = this.versionOf(entry)
+/** A resource, from its first use on: its policy is replaced, its quota and gates are changed in place. */
+export class Live extends Kept {
+  version: Version
+  private readonly home: Lives
+  private entry: Entry
+  private readonly parts: { [section: string]: Part | undefined } = {}
+
+  constructor(name: string, home: Lives) {
+    super(name)
+    this.home = home
+    this.entry = home.entryOf(name)
+    this.version = this.versionOf(this.entry)
+  }
+
+  /** What holds sends back, or may at any time: for code that keeps the services of the resource. */
+  get services(): AnyContext {
+    return this.with(Object.keys(sections).map((key) => this.part(key)), Context.empty())
   }
 
   /** How a call that begins now is hedged; `undefined` if it is not. */
   get hedge(): Hedging | undefined {
-    return this.isOff ? undefined : this.parts["hedge"]!.hedge
+    return this.isOff || this.entry.parts["hedge"] === undefined ? undefined : this.part("hedge").hedge
   }
 
-  change(entry: Entry, clock: Clock.Clock): void {
+  /** No document has named it, or set a default. */
+  get isGuess(): boolean {
+    return this.entry.isGuess
+  }
+
+  /** Its tokens, if they are in memory and a call has needed them. */
+  get memory(): MemoryStore | undefined {
+    const quota = this.parts["quota"]
+    return quota instanceof QuotaPart ? quota.memory : undefined
+  }
+
+  get isBlank(): boolean {
+    return this.made.every(({ isBlank }) => isBlank)
+  }
+
+  change(clock: Clock.Clock): void {
+    const { entry } = this
+    this.entry = this.home.entryOf(this.key)
     for (const [key, part] of Object.entries(this.parts)) {
-      const next = entry.parts[key]
-      if (next?.json !== this.entry.parts[key]?.json) part.change(next?.options, clock)
+      const next = this.entry.parts[key]
+      if (next?.json !== entry.parts[key]?.json) part!.change(next?.options, clock)
     }
-    this.entry = entry
-    this.version = this.versionOf(entry)
+    this.version = this.versionOf(this.entry)
   }
 
   /** No call begins any more. */
-  close(clock: Clock.Clock): void {
-    for (const part of Object.values(this.parts)) part.close?.(clock)
+  dropped(): void {
+    this.home.drops(this)
+    for (const part of this.made) part.close?.(this.home.clock)
   }
 
-  private versionOf({ isOff, policy }: Entry): Version {
-    this.isOff = isOff
+  /** As it is now: also for a call in progress. */
+  private get isOff(): boolean {
+    return this.home.entryOf(this.key).isOff
+  }
+
+  private get made(): ReadonlyArray<Part> {
+    return Object.keys(sections).flatMap((key) => this.parts[key] ?? noParts)
+  }
+
+  private part(key: string): Part {
+    const { context } = this.home
+    return this.parts[key] ??= sections[key]!.make(this.entry.parts[key]?.options, { resource: this.key, context })
+  }
+
+  /** What holds calls back, and the quota. */
+  private on(given: Entry["parts"]): ReadonlyArray<Part> {
+    const keys = Object.keys(sections).filter((key) => key === "quota" || given[key] !== undefined)
+    return keys.map((key) => this.part(key)).filter(({ isOn }) => isOn)
+  }
+
+  private versionOf({ isOff, parts: given, policy }: Entry): Version {
     const parts = partsOf(policy)
-    const on = Object.values(this.parts).filter(({ isOn }) => isOn)
     // A context never changes: those shared by many calls are built once.
     const known = new WeakMap<AnyContext, AnyContext>()
     return {
@@ -78,7 +108,7 @@ export class Live {
         : { ...parts, adjusts: [...parts.adjusts, (delayMillis) => this.isOff ? noDelay : delayMillis] },
       around: (context) => {
         let around = known.get(context)
-        if (around === undefined) known.set(context, around = this.with(on, context))
+        if (around === undefined) known.set(context, around = this.with(this.on(given), context))
         return around
       }
     }
@@ -87,73 +117,102 @@ export class Live {
   private with(parts: ReadonlyArray<Part>, context: AnyContext): AnyContext {
     return parts.reduce(
       (context, part) => part.add(context),
-      Context.add(context, CurrentResource, this.name) as AnyContext
+      Context.add(context, CurrentResource, this.key) as AnyContext
     )
   }
 }
 
-/** Where the tokens are. */
-const bucketOf = (store: RetryQuotaStore | undefined): RetryQuotaStore | undefined => {
-  if (store instanceof LiveBudgets) return bucketOf(store.bucket)
-  return store instanceof MovingStore ? store.store : store
-}
-
-/** How many resources that no document names are kept. */
+/** As of the resources of `ResourceLimiters`. */
+const idleMillis = 600_000
 const maxUnnamed = 10_000
+
+/** How many names that no document has are reported. */
+const maxReported = 100
 
 /** The resources of a document, and others that its calls ask for. */
 export class Lives {
+  readonly context: AnyContext
+  readonly clock: Clock.Clock
   private document: Document
-  private readonly lives = new Map<string, Live>()
-  private readonly context: AnyContext
+  /** Those of the document. */
+  private readonly named = new Map<string, Live>()
+  private readonly others: Keyed<Live>
+  /** Also those that are in use without being kept. */
+  private readonly all = new Set<Live>()
+  private readonly reported = new Set<string>()
   private readonly madeAtMillis: number
 
   constructor(document: Document, context: AnyContext) {
     this.document = document
     this.context = context
-    this.madeAtMillis = monotonicMillis(Context.get(context, Clock.Clock))
+    this.clock = Context.get(context, Clock.Clock)
+    this.madeAtMillis = monotonicMillis(this.clock)
+    this.others = new Keyed({ idleMillis, maxEntries: maxUnnamed }, (name) => this.made(name))
   }
 
-  /** Whether the document names it. */
-  names(name: string): boolean {
-    return this.document.resources.has(name)
+  /** Begins a use of the resource, which is made on its first one. */
+  enter(name: string): Live {
+    const nowMillis = monotonicMillis(this.clock)
+    if (!this.document.resources.has(name)) return this.others.enter(name, nowMillis)
+    this.others.sweep(nowMillis, 1)
+    const live = this.named.get(name) ?? this.made(name)
+    this.named.set(name, live)
+    live.users++
+    return live
   }
 
-  /** The resource. One that the document does not name is made on first use; beyond a maximum they share one. */
-  get(name: string): Live {
-    const known = this.lives.get(name)
-    if (known !== undefined) return known
-    const key = this.names(name) || this.lives.size < maxUnnamed + this.document.resources.size ? name : "default"
-    const made = this.lives.get(key) ?? new Live(key, this.entryOf(key), this.context)
-    this.lives.set(key, made)
-    return made
+  /** Ends a use. */
+  leave(live: Live): void {
+    if (this.named.get(live.key) === live) live.users--
+    else this.others.leave(live, monotonicMillis(this.clock))
+  }
+
+  /** The resource as it is now. */
+  peek(name: string): Live {
+    const live = this.enter(name)
+    this.leave(live)
+    return live
+  }
+
+  /** Whether it is to be reported that no document has named it, or set a default: it may be misspelled. */
+  isNews({ isGuess, key }: Live): boolean {
+    const isNews = isGuess && this.reported.size < maxReported && !this.reported.has(key)
+    if (isNews) this.reported.add(key)
+    return isNews
   }
 
   /** In one step: no call sees a part of it. */
   change(document: Document): void {
     this.document = document
-    const clock = Context.get(this.context, Clock.Clock)
-    for (const live of this.lives.values()) {
-      const isTooMany = this.lives.size > maxUnnamed + document.resources.size
-      live.change(this.entryOf(live.name), clock)
-      if (isTooMany && !this.names(live.name)) {
-        this.lives.delete(live.name)
-        live.close(clock)
-      }
+    for (const live of this.all) live.change(this.clock)
+    for (const [name, live] of this.named) {
+      if (document.resources.has(name)) continue
+      this.named.delete(name)
+      this.others.put(live, monotonicMillis(this.clock))
     }
+    for (const name of document.resources.keys()) {
+      const live = this.others.take(name)
+      if (live !== undefined) this.named.set(name, live)
+    }
+  }
+
+  entryOf(name: string): Entry {
+    return this.document.resources.get(name) ?? this.document.others
+  }
+
+  /** It is used no more. */
+  drops(live: Live): void {
+    this.all.delete(live)
   }
 
   /** The layer is dropped. */
   dropped(context: AnyContext): void {
-    const stores = [...this.lives.values()].flatMap(({ services }) => {
-      const store = Context.getOrUndefined(services, RetryQuota)?.store
-      const bucket = bucketOf(store)
-      return bucket instanceof MemoryStore ? [bucket] : []
-    })
-    warnUnsharedQuotas(context, stores, this.madeAtMillis)
+    warnUnsharedQuotas(context, [...this.all].flatMap(({ memory }) => memory ?? []), this.madeAtMillis)
   }
 
-  private entryOf(name: string): Entry {
-    return this.document.resources.get(name) ?? this.document.others
+  private made(name: string): Live {
+    const live = new Live(name, this)
+    this.all.add(live)
+    return live
   }
 }

@@ -4,10 +4,12 @@ import type { Path } from "../../internal/invalidField.ts"
 import type { AnyContext } from "../../internal/shared.ts"
 import type { Fleet, Owner } from "./fleetStores.ts"
 
-/** What a resource has besides its policy, from its first use on, whatever the document says later. */
+/** What a resource has besides its policy, from its first use on, whatever the document says later. Made when it is needed. */
 export interface Part {
   /** Whether it holds sends back, or may at any time. */
   readonly isOn: boolean
+  /** Whether nothing that it has learned would be lost with it. */
+  readonly isBlank: boolean
   /** Adds it to a context. */
   readonly add: (context: AnyContext) => AnyContext
   /** Switches to other options; `undefined` if the document no longer names it. */

@@ -1,4 +1,4 @@
-import { type Linked, List } from "../../internal/linkedList.ts"
+import { type Linked, List } from "./linkedList.ts"
 
 /** The value kept for a key. */
 export abstract class Entry implements Linked<Entry> {
@@ -65,8 +65,22 @@ export class Keyed<A extends Entry> {
   leave(entry: A, nowMillis: number): void {
     if (--entry.users > 0) return
     if (!this.busy.remove(entry)) return entry.dropped()
-    entry.sinceMillis = Math.floor(nowMillis)
-    ;(entry.isBlank ? this.blank : this.idle).append(entry)
+    this.rest(entry, nowMillis)
+  }
+
+  /** Keeps an entry that was kept elsewhere. */
+  put(entry: A, nowMillis: number): void {
+    this.entries.set(entry.key, entry)
+    if (entry.users > 0) this.busy.append(entry)
+    else this.rest(entry, nowMillis)
+    this.trim()
+  }
+
+  /** Keeps an entry no longer, if there is one: it will be kept elsewhere. */
+  take(key: string): A | undefined {
+    const entry = this.entries.get(key)
+    if (entry !== undefined) this.remove(entry)
+    return entry
   }
 
   /** Forgets entries idle long enough, at most `atMost`. Returns when the next one will be. */
@@ -96,8 +110,17 @@ export class Keyed<A extends Entry> {
     const known = this.entries.get(key)
     if (known !== undefined) this.forget(known)
     this.entries.set(key, entry)
-    if (this.entries.size > this.bounds.maxEntries) this.forget(this.blank.first ?? this.idle.first ?? this.busy.first!)
+    this.trim()
     return entry
+  }
+
+  private rest(entry: A, nowMillis: number): void {
+    entry.sinceMillis = Math.floor(nowMillis)
+    ;(entry.isBlank ? this.blank : this.idle).append(entry)
+  }
+
+  private trim(): void {
+    if (this.entries.size > this.bounds.maxEntries) this.forget(this.blank.first ?? this.idle.first ?? this.busy.first!)
   }
 
   private get longestIdle(): Entry | undefined {
@@ -110,9 +133,13 @@ export class Keyed<A extends Entry> {
     return entry.users === 0 && nowMillis - entry.sinceMillis >= this.bounds.idleMillis
   }
 
-  private forget(entry: Entry): void {
+  private remove(entry: Entry): void {
     this.entries.delete(entry.key)
     entry.list!.remove(entry)
+  }
+
+  private forget(entry: Entry): void {
+    this.remove(entry)
     if (entry.users === 0) entry.dropped()
   }
 }
