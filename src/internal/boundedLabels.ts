@@ -1,14 +1,15 @@
 /** What stands for all words beyond the first. */
 export const others = "(others)"
 
-/** The first words seen, up to a maximum, and one for all others. */
+/** Words that always have a place, the first others seen, up to a maximum, and one for all the rest. */
 export class FirstWords {
-  private readonly known = new Set<string>()
+  private readonly known: Set<string>
   private readonly most: number
   private readonly other: string
 
-  constructor(most: number, other: string) {
-    this.most = most
+  constructor(most: number, other: string, always: Iterable<string> = []) {
+    this.known = new Set(always)
+    this.most = this.known.size + most
     this.other = other
   }
 

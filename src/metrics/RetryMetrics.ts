@@ -21,6 +21,7 @@ import { ConcurrencyLimiter } from "../gates/ConcurrencyLimiter.ts"
 import { CoolDown } from "../gates/CoolDown.ts"
 import { FirstWords, others } from "../internal/boundedLabels.ts"
 import { checksOf, known } from "../internal/checks.ts"
+import { awsThrottlingCodes, brokenCodes, neverSentCodes, timeoutCodes } from "../internal/classification/errorCodes.ts"
 import { monotonicMillis } from "../internal/clock.ts"
 import type { StopReason } from "../RetryDecision.ts"
 import {
@@ -46,6 +47,7 @@ const seconds = (name: string, description: string) =>
 /**
  * Attempts that ended; attributes `outcome`: `"success"`, `"failure"`, or `"unknown"` (a defect, an interruption), and
  * for a failure `error.type`: the status of a response, else a code, tag or name; at most 50 of them, and `"_OTHER"`.
+ * Statuses and codes of failures that are often retried do not count.
  *
  * @category metrics
  * @since 0.1.0
@@ -360,7 +362,14 @@ class Series {
 
 /** The series in a registry. They live as long as it does: any number of observers share one limit. */
 class Registered {
-  readonly types = new FirstWords(50, "_OTHER")
+  readonly types = new FirstWords(50, "_OTHER", [
+    ...[awsThrottlingCodes, neverSentCodes, brokenCodes, timeoutCodes].flatMap((codes) => [...codes]),
+    "429",
+    "500",
+    "502",
+    "503",
+    "504"
+  ])
   readonly gates = new FirstWords(20, others)
   private readonly unnamed = new Series(undefined)
   private readonly others = new Series(others)

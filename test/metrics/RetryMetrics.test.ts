@@ -206,6 +206,16 @@ describe("RetryMetrics, timed", () => {
         assert.include(names, `retry_attempts_total error.type=${type} outcome=failure`)
       }
       assert.notInclude(names.join(), "secret")
+      // A peer that invents names hides none of those that the library reads.
+      for (const code of ["ECONNREFUSED", "ETIMEDOUT", "ThrottlingException"]) {
+        yield* failing(Object.assign(new Error("secret"), { code }))
+        assert.include(
+          Object.keys(yield* reading(/attempts/)),
+          `retry_attempts_total error.type=${code} outcome=failure`
+        )
+      }
+      yield* failing(Object.assign(new Error("secret"), { $metadata: { httpStatusCode: 503 } }))
+      assert.include(Object.keys(yield* reading(/attempts/)), "retry_attempts_total error.type=503 outcome=failure")
     }).pipe(Effect.provide(metered), ownRegistry))
 })
 

@@ -80,16 +80,24 @@ const isKeyed = (value: unknown): value is Keyed => typeof value === "object" &&
 export const staysInside = (path: string): boolean =>
   !/^([/\\]|[a-z]:)/i.test(path) && !path.split(/[/\\]/).includes("..")
 
+const real = Effect.fnUntraced(function*(path: string) {
+  const fs = yield* FileSystem.FileSystem
+  return yield* Effect.mapError(fs.realPath(path), unreadable(path))
+})
+
 const filled = Effect.fnUntraced(function*(fleet: unknown, place: string, scenario: string, left: Allowance) {
   if (!isKeyed(fleet) || !isKeyed(fleet.arrivals) || typeof fleet.arrivals.file !== "string") return fleet
   const { file, ...besides } = fleet.arrivals
-  if (!staysInside(file)) {
+  const paths = yield* Path.Path
+  const folder = paths.dirname(scenario)
+  const path = paths.join(folder, file)
+  // A link may lead out of it.
+  if (!staysInside(file) || !staysInside(paths.relative(yield* real(folder), yield* real(path)))) {
     return yield* refusal(
       `${scenario}: ${place}.arrivals.file: ${quoted(file)} is not in the folder of the scenario or below`
     )
   }
-  const paths = yield* Path.Path
-  const read: Keyed = yield* arrivalsFrom(paths.join(paths.dirname(scenario), file), left)
+  const read: Keyed = yield* arrivalsFrom(path, left)
   const twice = Object.keys(besides).find((key) => key in read)
   if (twice !== undefined) {
     return yield* refusal(`${scenario}: ${place}.arrivals.${twice}: the file ${quoted(file)} has it too`)

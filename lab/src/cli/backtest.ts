@@ -103,8 +103,8 @@ export const backtest = Command.make(
   Effect.fnUntraced(function*(asked) {
     const written = seeded(yield* scenarioFrom(asked.scenario), asked.seed)
     yield* checked(asked.measured.length, asked.policy.length, asked.svg)
-    yield* writableIfAsked(asked.svg)
-    yield* writableIfAsked(asked.report)
+    yield* writableIfAsked(asked.svg, "picture")
+    yield* writableIfAsked(asked.report, "page")
     yield* tellWarningsOf(written)
     const line = yield* progressLine
     yield* line.show(`running ${plain(written.name)}`)

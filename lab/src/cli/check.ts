@@ -94,8 +94,8 @@ export const check = Command.make(
   },
   Effect.fnUntraced(function*({ expect, json, junit, markdown, runs, scenarios, seed }) {
     const asked = yield* readAll(scenarios, expect, seed)
-    yield* writableIfAsked(junit)
-    yield* writableIfAsked(markdown)
+    yield* writableIfAsked(junit, "junit")
+    yield* writableIfAsked(markdown, "markdown")
     const all = yield* Effect.forEach(asked, (one) => checked(one, runs))
     yield* writeIfAsked(junit, () => checkJUnit(all))
     yield* writeIfAsked(markdown, () => checkMarkdown(all))

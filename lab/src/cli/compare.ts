@@ -87,7 +87,7 @@ export const compare = Command.make(
     }
     const policies = yield* Effect.forEach(asked.policy, policyFrom)
     const scenario = seeded(yield* scenarioFrom(asked.scenario), asked.seed)
-    yield* writableIfAsked(asked.report)
+    yield* writableIfAsked(asked.report, "page")
     yield* compared(scenario, policies, asked)
   }, inThreads)
 ).pipe(

@@ -29,6 +29,10 @@ const wrong = (path: string, row: number | undefined, why: string): Refusal =>
 
 /** A text of comma-separated values, below a header of names. */
 export const csvOf = Effect.fnUntraced(function*(path: string, text: string) {
+  const [names = []] = Papa.parse<ReadonlyArray<string>>(text.trim(), { preview: 1 }).data
+  const heads = names.map((name) => name.trim())
+  const twice = heads.find((name, column) => heads.indexOf(name) < column)
+  if (twice !== undefined) return yield* refusal(`${path}: line 1: two columns are called ${quoted(twice)}`)
   const { data, errors, meta } = Papa.parse<{ readonly [name: string]: string }>(text.trim(), {
     header: true,
     transformHeader: (name) => name.trim()

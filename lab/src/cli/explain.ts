@@ -88,7 +88,7 @@ export const explain = Command.make(
   { policy, ...settings },
   Effect.fnUntraced(function*({ attempt, deadline, failure, failureRate, json, policy: text, retryAfter, svg }) {
     const policy = yield* policyFrom(text)
-    yield* writableIfAsked(svg)
+    yield* writableIfAsked(svg, "picture")
     const explainedAt = (failureRates: ReadonlyArray<number> | undefined) =>
       explained(resolve(policy).label, policy, {
         attempt: Option.getOrUndefined(attempt),

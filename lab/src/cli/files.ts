@@ -38,7 +38,13 @@ export const read = Effect.fnUntraced(function*(path: string) {
 /** Files being written, under their temporary names. Code that ends the process immediately removes them. */
 export const unfinished = new Set<string>()
 
-type Target = { readonly path: string; readonly folder: string; readonly kind: "new" | "file" | "device" }
+interface Target {
+  readonly path: string
+  readonly folder: string
+  readonly kind: "new" | "file" | "device"
+  /** What is there. */
+  readonly info: FileSystem.File.Info | undefined
+}
 
 /** The streams of the process, which the system names by links. */
 const isStream = (path: string): boolean => /^\/(?:dev|proc\/self)\/(?:fd\/\d+|stdout|stderr)$/.test(path)
@@ -59,15 +65,24 @@ const targetOf = Effect.fnUntraced(function*(path: string) {
   const folder = paths.dirname(own)
   if (kind !== "device") yield* fs.access(folder, { writable: true })
   if (kind !== "new") yield* fs.access(own, { writable: true })
-  const target: Target = { path: own, folder, kind }
+  const target: Target = { path: own, folder, kind, info }
   return target
 })
 
 const targetFor = (path: string) =>
   Effect.catchTag(targetOf(path), "PlatformError", (error) => cannot("write", path)(error))
 
-/** Refuses a path that cannot be written, before any work is done for it. */
-export const writable = (path: string) => Effect.asVoid(targetFor(path))
+/**
+ * Refuses a path that cannot be written, before any work is done for it. A file that is there is replaced only if it is
+ * empty, or begins like what is to be written.
+ */
+export const writable = Effect.fnUntraced(function*(path: string, begins = "") {
+  const target = yield* targetFor(path)
+  if (begins === "" || target.kind !== "file" || target.path !== path) return
+  const before = yield* read(path)
+  if (before === "" || before.startsWith(begins)) return
+  return yield* refusal(`cannot write ${quoted(path)}: a file of another kind is there`)
+})
 
 /** Refuses a path that already exists, unless it may be overwritten. */
 export const writableNew = Effect.fnUntraced(function*(path: string, force: boolean) {
@@ -88,7 +103,7 @@ export const write = Effect.fnUntraced(function*(path: string, text: string) {
   const salt = yield* Random.nextIntBetween(0, 1e9)
   const temporary = paths.join(target.folder, `.${paths.basename(target.path)}.${salt}.tmp`)
   unfinished.add(temporary)
-  yield* fs.writeFileString(temporary, text, { flag: "wx" }).pipe(
+  yield* fs.writeFileString(temporary, text, { flag: "wx", mode: (target.info?.mode ?? 0o666) & 0o777 }).pipe(
     Effect.andThen(fs.rename(temporary, target.path)),
     Effect.onError(() => Effect.ignore(fs.remove(temporary, { force: true }))),
     Effect.ensuring(Effect.sync(() => unfinished.delete(temporary))),

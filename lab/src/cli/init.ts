@@ -95,7 +95,7 @@ export const init = Command.make(
       Simulator.decode(input),
       ({ problems }) => new Refusal({ lines: problems.map(({ path, problem }) => `${path}: ${problem}`) })
     )
-    yield* writableIfAsked(report)
+    yield* writableIfAsked(report, "page")
     yield* write(file, `${asJson(input)}\n`)
     if (others.length === 0 && Option.isNone(report)) {
       return yield* Console.log(`wrote ${plain(file)}; next: effect-retry simulate ${plain(word(file))}`)

@@ -39,7 +39,7 @@ export const map = Command.make(
     const policies = yield* Effect.forEach(asked.policy, policyFrom)
     const scenario = seeded(yield* scenarioFrom(asked.scenario), asked.seed)
     const axes = yield* axesOf(scenario, asked, { across: usualSteps, up: usualSteps })
-    yield* writableIfAsked(asked.svg)
+    yield* writableIfAsked(asked.svg, "picture")
     yield* tellWarningsOf(scenario)
     const maps = yield* mapsOf(plansOf(scenario, policies), { ...axes, runs: asked.runs })
     yield* writeIfAsked(asked.svg, () => mapSvg({ scenario, maps }))

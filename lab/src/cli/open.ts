@@ -10,6 +10,7 @@ import * as Stdio from "effect/Stdio"
 import { read, write } from "./files.ts"
 import * as flags from "./flags.ts"
 import { Installed } from "./Installed.ts"
+import { writableIfAsked } from "./output.ts"
 import { refusal } from "./refusal.ts"
 import { plain, quoted } from "./text.ts"
 
@@ -42,6 +43,7 @@ export const open = Command.make(
   Effect.fnUntraced(function*({ out }) {
     const page = yield* shippedPage
     if (Option.isSome(out)) {
+      yield* writableIfAsked(out, "page")
       yield* write(out.value, yield* read(page))
       return yield* Console.log(`wrote ${plain(out.value)}`)
     }

@@ -21,8 +21,12 @@ const command = Effect.gen(function*() {
   return ["effect-retry", ...yield* args].map((text) => plain(word(text))).join(" ")
 })
 
-/** Data as text. */
-export const asJson = (data: unknown): string => JSON.stringify(data, undefined, 2)
+/** Data as text, which cannot move the cursor either: the same data without what `plain` escapes. */
+export const asJson = (data: unknown): string =>
+  JSON.stringify(data, undefined, 2).replace(
+    /[\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`
+  )
 
 /** The runs of a scenario as data: the summary, and each run. */
 export const dataOf = (run: Run, edge: Edge | undefined) => ({
@@ -41,9 +45,18 @@ export const writeIfAsked = (path: Option.Option<string>, text: () => string) =>
     onSome: (path) => Effect.andThen(write(path, text()), Console.error(`wrote ${plain(path)}`))
   })
 
+/** How each kind of file begins. */
+const begins = {
+  code: "import ",
+  junit: "<?xml",
+  markdown: "<!-- effect-retry check",
+  page: "<!DOCTYPE html>",
+  picture: "<svg"
+}
+
 /** Refuses a path that was asked for and cannot be written. */
-export const writableIfAsked = (path: Option.Option<string>) =>
-  Option.match(path, { onNone: () => Effect.void, onSome: writable })
+export const writableIfAsked = (path: Option.Option<string>, kind: keyof typeof begins) =>
+  Option.match(path, { onNone: () => Effect.void, onSome: (path) => writable(path, begins[kind]) })
 
 /**
  * Prints warnings, writes the page if it was asked for, with maps if there are any, then prints the text. If the runs

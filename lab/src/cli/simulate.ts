@@ -34,7 +34,7 @@ export const simulate = Command.make(
   },
   Effect.fnUntraced(function*(asked) {
     const scenario = seeded(yield* scenarioFrom(asked.scenario), asked.seed)
-    yield* writableIfAsked(asked.report)
+    yield* writableIfAsked(asked.report, "page")
     yield* runAll(
       [{ label: writtenLabel(scenario), scenario }],
       asked.runs,

@@ -42,8 +42,8 @@ export const tune = Command.make(
       (one) => Effect.flatMap(scenarioFrom(one), (read) => flags.withExpectations(seeded(read, seed), expect))
     )
     const [scenario, ...others] = read
-    yield* writableIfAsked(svg)
-    yield* writableIfAsked(code)
+    yield* writableIfAsked(svg, "picture")
+    yield* writableIfAsked(code, "code")
     yield* Effect.forEach(read, tellWarningsOf)
     const line = yield* progressLine
     const tuning = yield* Simulator.tune(scenario!, {

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { existsSync, mkdirSync, readFileSync, truncateSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, readFileSync, symlinkSync, truncateSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { written } from "../fit/generated.ts"
 import { folder, good, refused } from "./commandLine.ts"
@@ -118,6 +118,27 @@ describe("a scenario with arrivals in a file", () => {
       if (says.startsWith(":")) assert.include(said, join(here, file))
     })
   }
+
+  it("is refused if a link leads out of the folder, and shows nothing of the file", async () => {
+    const elsewhere = join(folder(), "secret.csv")
+    writeFileSync(elsewhere, "calls\nsecret\n")
+    symlinkSync(elsewhere, join(here, "link.csv"))
+    const said = await refused(["simulate", scenario({ file: "link.csv" })])
+    assert.include(said, "\"link.csv\" is not in the folder of the scenario or below")
+    assert.notInclude(said, "secret")
+    symlinkSync(at("counts.csv", "calls\n3\n"), join(here, "inside.csv"))
+    assert.deepStrictEqual((await callsIn(scenario({ file: "inside.csv" })))[0]!.slice(0, 1), [3])
+  })
+
+  it("is refused if two columns have one name", async () => {
+    at("twice.csv", "calls,calls,calls\n3,4,5\n")
+    const [warn, warned] = [console.warn, [] as Array<unknown>]
+    console.warn = (...args) => void warned.push(args)
+    const said = await refused(["simulate", scenario({ file: "twice.csv" })])
+    console.warn = warn
+    assert.include(said, "line 1: two columns are called \"calls\"")
+    assert.deepStrictEqual(warned, [])
+  })
 
   it("is refused if the file is too large", async () => {
     const path = at("large.json", "")

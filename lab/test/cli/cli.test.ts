@@ -3,7 +3,16 @@ import * as Simulator from "@effect-retry/lab/Simulator"
 import { assert, describe, it } from "@effect/vitest"
 import { awsStandard } from "effect-retry/aws/AwsModes"
 import * as Effect from "effect/Effect"
-import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync
+} from "node:fs"
 import { join } from "node:path"
 import { budget, firstOf } from "../../../test/utils/budget.ts"
 import { inputOf, retrying } from "../utils/simulate.ts"
@@ -683,6 +692,40 @@ describe("init", () => {
       "https://unpkg.com/@effect-retry/lab@1.2.3/dist/scenario.schema.json"
     )
   })
+})
+
+describe("a file that is there", () => {
+  const expecting = inHere("expecting.json")
+  writeFileSync(expecting, JSON.stringify({ ...small, expect: { succeed: ">= 1 %" } }))
+  const writers: ReadonlyArray<readonly [args: (path: string) => ReadonlyArray<string>, begins: string]> = [
+    [(path) => ["simulate", smallFile, "--report", path], "<!DOCTYPE html>"],
+    [(path) => ["explain", "none", "--svg", path], "<svg"],
+    [(path) => ["check", expecting, "--junit", path], "<?xml"],
+    [(path) => ["check", expecting, "--markdown", path], "<!-- effect-retry check"],
+    [(path) => ["tune", smallFile, "--code", path], "import "]
+  ]
+  for (const [args, begins] of writers) {
+    const typed = args("file")
+    it(`is kept if it is no such one: ${typed.at(-2)}`, async () => {
+      const path = inHere(`there-${typed.at(-2)}`)
+      writeFileSync(path, "{}")
+      const { code, err, out } = await run(args(path))
+      assert.deepStrictEqual([code, out], [2, ""])
+      assert.strictEqual(err, `effect-retry: cannot write ${JSON.stringify(path)}: a file of another kind is there\n`)
+      assert.strictEqual(text(path), "{}")
+    })
+
+    it(`is replaced if it is empty, or such a one, and keeps who may read it: ${typed.at(-2)}`, async () => {
+      for (const before of ["", `${begins} before`]) {
+        const path = inHere(`own-${typed.at(-2)}`)
+        writeFileSync(path, before, { mode: 0o600 })
+        await run(args(path))
+        assert.isTrue(text(path).startsWith(begins))
+        assert.isAbove(text(path).length, before.length)
+        assert.strictEqual(statSync(path).mode & 0o777, 0o600)
+      }
+    })
+  }
 })
 
 describe("a link that is named as the file to write", () => {

@@ -6,7 +6,7 @@ import { folder, run } from "./commandLine.ts"
 const installed = folder()
 const page = join(installed, "dist", "playground.html")
 mkdirSync(join(installed, "dist"))
-writeFileSync(page, "<!doctype html>")
+writeFileSync(page, "<!DOCTYPE html>")
 
 describe("open", () => {
   it("prints where the page is, and starts nothing unless a terminal shows it", async () => {
@@ -22,7 +22,14 @@ describe("open", () => {
     const file = join(installed, "mine.html")
     const { code, out } = await run(["open", "--out", file], { folder: installed })
     assert.deepStrictEqual([code, out], [0, `wrote ${file}\n`])
-    assert.strictEqual(readFileSync(file, "utf8"), "<!doctype html>")
+    assert.strictEqual(readFileSync(file, "utf8"), "<!DOCTYPE html>")
+  })
+
+  it("overwrites nothing but a page", async () => {
+    const file = join(installed, "theirs.json")
+    writeFileSync(file, "{}")
+    assert.strictEqual((await run(["open", "--out", file], { folder: installed })).code, 2)
+    assert.strictEqual(readFileSync(file, "utf8"), "{}")
   })
 
   it("refuses a file that cannot be written, and a package without the page", async () => {

@@ -7,6 +7,7 @@ import { checkMarkdown } from "../../src/cli/checkMarkdown.ts"
 import { parsed } from "../../src/cli/json.ts"
 import { type Checked, expectationText, failedText, foundText, runsText } from "../../src/cli/judgments.ts"
 import { recovers } from "../../src/cli/outcome.ts"
+import { asJson } from "../../src/cli/output.ts"
 import { described, duration, plain, quoted, table } from "../../src/cli/text.ts"
 
 const judgment = (changes: Partial<Simulator.Judgment> = {}): Simulator.Judgment => ({
@@ -109,6 +110,14 @@ describe("text", () => {
       ["\u202e\u2066", "\\u202e\\u2066"]
     ] as const
     for (const [text, expected] of rows) assert.strictEqual(plain(text), expected)
+  })
+
+  it("of JSON neither, and is the same once read", () => {
+    const data = ["a\u001b\u007f\u0080\u009f", "\u2028\u202a\u202e\u2066\u2069", "é 漢"]
+    const text = asJson(data)
+    assert.notMatch(text, /[\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/)
+    assert.include(text, "é 漢")
+    assert.deepStrictEqual(JSON.parse(text), data)
   })
 
   it("of a user is quoted, and shortened above 60 characters", () => {

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import { createHash } from "node:crypto"
 import { gzipSync } from "node:zlib"
 import { policyOf } from "../../playground/policy.ts"
 import { labelOf, scenarioOf } from "../../playground/scenario.ts"
@@ -43,5 +44,18 @@ describe("the page of the playground", () => {
     assert.notMatch(page, /<(?:script|link|img)[^>]* (?:src|href)="(?!data:)/)
     assert.notMatch(page, /\bimport\("|importScripts\(/)
     assert.match(page, /^effect 4\./m)
+  })
+
+  it("allows its one program and its one style, by hash, and workers of its own", async () => {
+    const page = await playground()
+    const hashOf = (text: string | undefined) => `'sha256-${createHash("sha256").update(text!).digest("base64")}'`
+    const [, ...programs] = page.split(/<script>|<\/script>\n<!--/)
+    const [, ...styles] = page.split(/<style>|<\/style>/)
+    assert.deepStrictEqual([programs.length, styles.length], [2, 2])
+    const policy = `default-src 'none'; script-src ${hashOf(programs[0])}; worker-src blob:; style-src ${
+      hashOf(styles[0])
+    }; img-src data:; base-uri 'none'; form-action 'none'`
+    assert.include(page, `<meta http-equiv="Content-Security-Policy" content="${policy}">`)
+    assert.isBelow(page.indexOf("Content-Security-Policy"), page.indexOf("<style>"))
   })
 })
