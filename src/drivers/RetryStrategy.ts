@@ -46,7 +46,7 @@ import { type QuotaExhausted, RetryQuota } from "../RetryQuota.ts"
  * What a token holds of the quota (and of gates) is settled once: it goes back when the attempt succeeds, when the
  * token is abandoned before the attempt is sent, and when the fiber that got the token fails or is interrupted before
  * that; otherwise it is spent. A fiber that succeeds may have passed the token on, so a token it leaves behind is held
- * until it is used or abandoned.
+ * until it is used, abandoned or garbage.
  *
  * @category models
  * @since 0.1.0
@@ -159,6 +159,11 @@ export interface Service<out Refusal = RateLimitExceeded> {
  */
 export class RetryStrategy extends Context.Service<RetryStrategy, Service>()("effect-retry/RetryStrategy") {}
 
+/** Settles what a dropped token holds. Some Workers lack it. */
+const dropped = typeof FinalizationRegistry === "undefined"
+  ? undefined
+  : /* @__PURE__ */ new FinalizationRegistry<Permit>((permit) => permit.abandon())
+
 /** A token of a strategy: a run, and what is held for its next send. */
 class Issued implements Token {
   readonly strategy: Strategy<unknown>
@@ -177,6 +182,7 @@ class Issued implements Token {
     this.attempt = permit.attempt
     this.cost = permit.reservation?.cost ?? 0
     this.delay = Duration.millis(delayMillis)
+    if (permit.passes !== undefined || permit.reservation !== undefined) dropped?.register(this, permit)
   }
 
   get leave(): Effect.Effect<boolean> {

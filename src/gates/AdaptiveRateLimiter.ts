@@ -144,7 +144,7 @@ export interface Options {
   readonly scaleConstant?: number | undefined
   /** The weight of the latest measurement: above 0, at most 1. Default 0.8. */
   readonly smoothing?: number | undefined
-  /** How long one measurement of the send rate lasts. Default half a second. */
+  /** How long one measurement of the send rate lasts, a nanosecond or longer. Default half a second. */
   readonly measurementBucketDuration?: Duration.Input | undefined
   /** What a send does when there is no token. Default `"wait"`. */
   readonly whenExceeded?: "wait" | "fail" | undefined
@@ -205,7 +205,8 @@ export const validated = (
       minCapacity: check.between("minCapacity", minCapacity, 1, Number.MAX_SAFE_INTEGER),
       scaleConstant: check.positive("scaleConstant", scaleConstant),
       smoothing: check.between("smoothing", check.positive("smoothing", smoothing), 0, 1),
-      measurementBucketSeconds: check.positiveDuration("measurementBucketDuration", measurementBucketDuration) / 1000
+      measurementBucketSeconds:
+        Math.max(1e-6, check.positiveDuration("measurementBucketDuration", measurementBucketDuration)) / 1000
     },
     whenExceeded: check.oneOf("whenExceeded", whenExceeded, ["wait", "fail"]),
     maxWaiters: check.count("maxWaiters", maxWaiters, 0),

@@ -114,6 +114,37 @@ describe("what the library holds", () => {
     assert.isBelow(then, 50)
   })
 
+  it("tokens of a strategy that a loop has dropped, sent or not, hold nothing once they are garbage", () => {
+    const script = `
+      import { Backoff, RetryQuota, RetryStrategy } from "effect-retry"
+      import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
+      import * as Effect from "effect/Effect"
+      import * as ManagedRuntime from "effect/ManagedRuntime"
+      import * as Layer from "effect/Layer"
+      const runtime = ManagedRuntime.make(Layer.merge(
+        RetryQuota.layer({ capacity: 10, firstAttemptCost: 1 }),
+        ConcurrencyLimiter.layer({ rule: ConcurrencyLimiter.fixed(4) })
+      ))
+      const strategy = await runtime.runPromise(RetryStrategy.make(Backoff.fixed({ delay: 1 })))
+      const drop = async () => {
+        await runtime.runPromise(strategy.acquireInitialToken())
+        const sent = await runtime.runPromise(strategy.acquireInitialToken())
+        await runtime.runPromise(sent.leave)
+      }
+      const held = () => runtime.runPromise(Effect.all([ConcurrencyLimiter.state, RetryQuota.state]))
+        .then(([{ inFlight }, { tokens }]) => inFlight + " " + tokens)
+      await drop()
+      const before = await held()
+      for (let n = 0; n < 1000 && !(await held()).startsWith("0 "); n++) {
+        gc()
+        await new Promise((resolve) => setTimeout(resolve, 1))
+      }
+      console.log(before + ", " + await held())
+      await runtime.dispose()
+    `
+    assert.strictEqual(printed(script, "--expose-gc"), "2 8, 0 9\n")
+  })
+
   it("a thousand calls with one signal have one listener between them, and none when they have ended", async () => {
     const { signal } = new AbortController()
     const listeners = () => getEventListeners(signal, "abort").length

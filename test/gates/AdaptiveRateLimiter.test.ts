@@ -59,6 +59,21 @@ const grants = (limiter: Limiter, count: number) =>
   })
 
 describe("AdaptiveRateLimiter", () => {
+  it.effect("a measurement lasts at least a nanosecond, however short it should be", () =>
+    Effect.gen(function*() {
+      const rates = yield* Effect.forEach([1e-6, 5e-324, 1e-312], (measurementBucketDuration) =>
+        Effect.gen(function*() {
+          const limiter = yield* AdaptiveRateLimiter.make({ measurementBucketDuration })
+          for (const _ of [1, 2, 3]) {
+            yield* TestClock.adjust("1 second")
+            yield* limiter.update(true)
+          }
+          return (yield* limiter.state).measuredTxRate
+        }))
+      assert.isAbove(rates[0]!, 0.5)
+      for (const rate of rates) assert.closeTo(rate, rates[0]!, 1e-6)
+    }))
+
   describe("restore", () => {
     const busy = (limiter: Limiter) =>
       Effect.gen(function*() {
