@@ -17,11 +17,12 @@ it("both packages have one version, the last that the changelog lists", () => {
 
 const workflows = ["ci", "release"].map((name) => read(`.github/workflows/${name}.yml`))
 
-it("workflows use actions by commit, and keep no token of a checkout", () => {
-  const used = workflows.flatMap((text) => Array.from(text.matchAll(/uses: (.*)/g), ([, action]) => action!))
+it("workflows use actions by commit, and keep no token of a checkout, as the one of the examples", () => {
+  const all = [...workflows, read("examples/check/pull-request.yml")]
+  const used = all.flatMap((text) => Array.from(text.matchAll(/uses: (.*)/g), ([, action]) => action!))
   assert.isAbove(used.length, 5)
   for (const action of used) assert.match(action, /^actions\/[\w-]+@[\da-f]{40} # v\d+\.\d+\.\d+$/)
-  const count = (pattern: RegExp) => workflows.join("").match(pattern)?.length
+  const count = (pattern: RegExp) => all.join("").match(pattern)?.length
   assert.strictEqual(count(/persist-credentials: false/g), count(/actions\/checkout@/g))
 })
 
