@@ -891,7 +891,8 @@ const gateNamed = (key: string | undefined, name: unknown): Opaque => {
  *
  * The layer is built when the policy is first used, once in the process, by that call: so all calls with this policy
  * object share one quota. A build that fails is an error of the call, before its first send, or when {@link choose} or a
- * schedule comes to the policy; the next call tries again. What is retried does not see the services.
+ * schedule comes to the policy; the next call tries again. What is retried does not see the services, and a classifier
+ * or an observer among them is not used: those are of the call.
  *
  * **Gotchas**
  *

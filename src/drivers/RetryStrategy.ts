@@ -19,9 +19,10 @@ import * as Effect from "effect/Effect"
 import { NodeInspectSymbol } from "effect/Inspectable"
 import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
+import { bringing } from "../engine/callContext.ts"
 import type { Parts } from "../engine/compiled.ts"
 import { Decider, decisionOf } from "../engine/decider.ts"
-import { type AnyFiber, InsideCall, Mark, World, worldOf } from "../engine/environment.ts"
+import { type AnyFiber, InsideCall, Mark, quotaOf, World, worldOf } from "../engine/environment.ts"
 import { Permit, watch } from "../engine/permit.ts"
 import { partsOf } from "../engine/policy/policy.ts"
 import { withServices } from "../engine/policy/providedPolicy.ts"
@@ -34,9 +35,9 @@ import type { Refused } from "../internal/refused.ts"
 import { type AnyContext, shared } from "../internal/shared.ts"
 import { isStop, type Retry, type RetryDecision, type Stop, type StopReason } from "../RetryDecision.ts"
 import * as RetryInfo from "../RetryInfo.ts"
-import { call as observed, CurrentResource } from "../RetryObserver.ts"
+import { call as observed } from "../RetryObserver.ts"
 import type { RetryPolicy } from "../RetryPolicy.ts"
-import { type QuotaExhausted, RetryQuota } from "../RetryQuota.ts"
+import type { QuotaExhausted } from "../RetryQuota.ts"
 
 /**
  * Permission to make one attempt. A strategy accepts each of its tokens once.
@@ -230,13 +231,12 @@ export const discard = (token: Token): void => {
 
 class Strategy<Refusal> implements Service<Refusal> {
   private readonly parts: Parts
-  private readonly context: AnyContext
-  private readonly around: World
+  private readonly bring: (caller: AnyContext) => AnyContext
+  private readonly contexts = new WeakMap<AnyContext, AnyContext>()
 
   constructor(parts: Parts, context: AnyContext) {
     this.parts = parts
-    this.context = context
-    this.around = worldOf(context)
+    this.bring = bringing(parts, context)
   }
 
   readonly acquireInitialToken: Service<Refusal>["acquireInitialToken"] = (operation) =>
@@ -270,7 +270,7 @@ class Strategy<Refusal> implements Service<Refusal> {
         }
         return wait === undefined ? next() : Effect.flatMap(wait, next)
       }),
-      (caller: AnyContext) => this.own(caller) as Context.Context<any>
+      (caller: AnyContext) => this.contextOf(caller) as Context.Context<any>
     )
 
   readonly recordSuccess: Service["recordSuccess"] = (token, value) =>
@@ -293,21 +293,20 @@ class Strategy<Refusal> implements Service<Refusal> {
     return token
   }
 
-  /** The caller's clock, randomness, classifier and observer, and the strategy's quota, its resource and gates. */
+  /** The caller's clock and randomness, and what the strategy brings. */
   private worldOf(caller: AnyContext): World {
-    const resource = Context.get(this.context, CurrentResource)
-    return new World(
-      resource === undefined ? caller : Context.add(caller, CurrentResource, resource) as AnyContext,
-      Context.getOrUndefined(this.context, RetryQuota),
-      this.parts.refund === undefined ? this.around.gates : []
-    )
+    const context = this.contextOf(caller)
+    return this.parts.refund === undefined ? worldOf(context) : new World(context, quotaOf(context), [])
   }
 
-  /** The context of a lifted schedule. */
-  private own(caller: AnyContext): AnyContext {
-    const context = typeof this.parts.source === "function" ? caller : Context.merge(this.context, caller)
-    const quota = Context.getOrUndefined(this.context, RetryQuota)
-    return quota === undefined ? context : Context.add(context, RetryQuota, quota) as AnyContext
+  /** A context never changes, and many calls share one. */
+  private contextOf(caller: AnyContext): AnyContext {
+    let found = this.contexts.get(caller)
+    if (found === undefined) {
+      found = this.bring(caller)
+      this.contexts.set(caller, found).set(found, found)
+    }
+    return found
   }
 
   /** What a run holds goes back if this fails, or is interrupted. */
@@ -380,10 +379,12 @@ export const fromParts = <Refusal>(parts: Parts, context: AnyContext): Service<R
  *
  * **Details**
  *
- * It decides as the policy does under `Effect.retry`: the same reasons, delays, costs and balances. Randomness, clock,
- * classifier and observer are those of the caller of each method. Without a limiter, a refreshed token says how long to
- * wait. With one, a refresh itself waits out the backoff and then waits for a send token, as the AWS SDKs do: the
- * token's delay is 0, and `waited` is the length of the backoff. The policy's deadline ends the wait for a send token.
+ * It decides as the policy does under `Effect.retry`: the same reasons, delays, costs and balances. Quota and gates are
+ * those of the context or, where it has no gate, of the caller of each method; where the caller names another resource
+ * (`ResourceLimiters.get`), those of the resource. Randomness and clock are those of the caller, and so are classifier
+ * and observer, if it has them. Without a limiter, a refreshed token says how long to wait. With one, a refresh itself
+ * waits out the backoff and then waits for a send token, as the AWS SDKs do: the token's delay is 0, and `waited` is the
+ * length of the backoff. The policy's deadline ends the wait for a send token.
  *
  * **Gotchas**
  *

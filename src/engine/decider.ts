@@ -44,7 +44,7 @@ export class Decider implements Failing, Offer {
   private accepted: Offer | undefined = undefined
 
   constructor(given: Parts, run: Run, startMillis?: number, untilMillis = Infinity) {
-    const found = given.live?.(run.world.context) ?? given
+    const found = given.live?.(run.world.services) ?? given
     // That a value is repeated is for no classifier to decide.
     const parts = this.parts = run instanceof Repetition
       ? { ...found, whileRetryable: "off", outermostOnly: false }

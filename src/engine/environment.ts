@@ -62,9 +62,17 @@ export class World {
   readonly onward: Onward | undefined
   /** The context inside a send: it says that the outer call accounts for it. */
   readonly inside: AnyContext
+  /** Where the policy finds what it needs: the context, with the services that the policy brings. */
+  readonly services: AnyContext
 
-  constructor(context: AnyContext, quota: RetryQuota["Service"] | undefined, gates: ReadonlyArray<SendGate>) {
+  constructor(
+    context: AnyContext,
+    quota: RetryQuota["Service"] | undefined,
+    gates: ReadonlyArray<SendGate>,
+    services = context
+  ) {
     this.context = context
+    this.services = services
     this.clock = Context.get(context, Clock.Clock)
     const store = this.store = quota?.store
     this.gates = gates
@@ -100,7 +108,7 @@ export const worldOf = (context: AnyContext): World => {
   const services = provided === undefined ? context : Context.merge(context, provided)
   const quota = quotaOf(services)
   const own = provided === undefined ? context : Context.add(context, Provided, undefined) as AnyContext
-  const world = new World(own, quota, gatesOf(services, quota?.store))
+  const world = new World(own, quota, gatesOf(services, quota?.store), services)
   if (world.metadata === undefined) known.set(context, world)
   return world
 }

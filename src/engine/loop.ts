@@ -218,7 +218,9 @@ export const retrying = (self: AnyEffect, parts: Parts, orElse?: OrElse): AnyEff
   if (services !== undefined) {
     return services.retried(orElse, (orElse) => retrying(self, { ...parts, services: undefined }, orElse))
   }
-  if (live !== undefined) return Effect.withFiber(({ context }) => retrying(self, live(context), orElse))
+  if (live !== undefined) {
+    return Effect.withFiber(({ context }) => retrying(self, live(worldOf(context).services), orElse))
+  }
   const failed = handling(self, parts, orElse)
   const bare = (startMillis?: number) =>
     Effect.matchCauseEffect(self, {

@@ -109,7 +109,7 @@ class Steps {
 
   constructor(given: Parts, fiber: AnyFiber) {
     const { context } = fiber
-    const parts = this.parts = given.live?.(context) ?? given
+    const parts = this.parts = given.live?.(worldOf(context).services) ?? given
     const around = this.around = Context.get(context, CurrentOffers)
     const run = this.run = this.begun(fiber)
     // A limit of time counts from here.

@@ -13,7 +13,6 @@
  * @since 0.1.0
  */
 
-import type * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
@@ -22,16 +21,17 @@ import type { HttpClientError } from "effect/http/HttpClientError"
 import type { HttpClientRequest } from "effect/http/HttpClientRequest"
 import * as Layer from "effect/Layer"
 import type * as Schedule from "effect/Schedule"
-import type { Parts } from "../engine/compiled.ts"
-import { extended, partsOf } from "../engine/policy/policy.ts"
+import { bringing } from "../engine/callContext.ts"
+import { changed, type Parts } from "../engine/compiled.ts"
+import { partsOf } from "../engine/policy/policy.ts"
+import { withServices } from "../engine/policy/providedPolicy.ts"
 import { type CallOptions, type Hedge, validatedCall } from "../hedge/Hedge.ts"
 import { also, callable, type Checks, checksOf, flag, known } from "../internal/checks.ts"
 import { guarded, look } from "../internal/tryGet.ts"
-import type { Limiters, ResourceLimiters } from "../resources/ResourceLimiters.ts"
+import { type Limiters, ResourceLimiters } from "../resources/ResourceLimiters.ts"
 import * as RetryClassifier from "../RetryClassifier.ts"
 import { fromSchedule, isRetryPolicy, type RetryPolicy } from "../RetryPolicy.ts"
 import { classifierOf, isRetryStatus } from "./internal/classifyResponse.ts"
-import { bringing } from "./internal/contextualLayer.ts"
 import { defaultHints, type HintReader } from "./internal/hintHeaders.ts"
 import { retrying, type Send, type Settings, telling } from "./internal/httpCall.ts"
 import { hedging } from "./internal/httpHedge.ts"
@@ -227,11 +227,9 @@ const askingParts = ({ whileRetryable }: Parts): Partial<Parts> =>
 /**
  * The schedule as a policy that checks whether a failure is retryable: one that does not would resend a consumed body.
  */
-const asking = <Err, R>(schedule: AnySchedule<Err, R>): RetryPolicy<unknown, Err, R> => {
-  const policy = isRetryPolicy(schedule) ? schedule as RetryPolicy<unknown, Err, R> : fromSchedule(schedule)
-  return partsOf(policy).whileRetryable === "off"
-    ? extended(policy, { tag: "RetryPolicy.whileRetryable", given: undefined, change: askingParts })
-    : policy
+const asking = (schedule: AnySchedule<unknown, any>): Parts => {
+  const policy = isRetryPolicy(schedule) ? schedule as RetryPolicy : fromSchedule(schedule)
+  return changed(partsOf(policy), askingParts)
 }
 
 const prepared = <E, R>(self: HttpClient.HttpClient.With<E, R>, options: Options | undefined) =>
@@ -411,15 +409,13 @@ export const transform: {
   options: Options = {}
 ): Effect.Effect<Transform, never, R> => {
   const settings = settingsOf(options, "RetryHttp.retry")
-  const asked = asking(policy)
-  return Effect.contextWith((built: Context.Context<R>) => {
-    const bring = bringing(policy, built as Context.Context<never>)
-    return Effect.succeed<Transform>((self) =>
+  return withServices(asking(policy), (parts, made): Transform => {
+    const bring = bringing(parts, made, ResourceLimiters)
+    return (self) =>
       HttpClient.transformResponse(
-        HttpClient.transform(prepared(self, options), retrying(settings, asked)),
+        HttpClient.transform(prepared(self, options), retrying(settings, parts)),
         Effect.updateContext(bring as any)
       ) as any
-    )
   })
 }
 

@@ -13,9 +13,14 @@ import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import * as Attempt from "../Attempt.ts"
 import * as RetryStream from "../drivers/RetryStream.ts"
+import { bringing } from "../engine/callContext.ts"
+import { fromParts, partsOf } from "../engine/policy/policy.ts"
+import { withServices } from "../engine/policy/providedPolicy.ts"
 import * as TokenLimiter from "../gates/TokenLimiter.ts"
 import { Refused } from "../internal/refused.ts"
+import { shared } from "../internal/shared.ts"
 import * as RetryClassifier from "../RetryClassifier.ts"
+import * as RetryObserver from "../RetryObserver.ts"
 import type * as RetryPolicy from "../RetryPolicy.ts"
 import * as RetryQuota from "../RetryQuota.ts"
 import { tokensIn } from "./internal/tokenEstimate.ts"
@@ -38,6 +43,7 @@ const refusedBy = (method: string) => (error: unknown): unknown =>
 
 /** What the calls of a model share. */
 interface Shared {
+  readonly bring: (caller: AnyContext) => AnyContext
   readonly limiter: TokenLimiter.Service
   readonly quota: RetryQuota.Service
 }
@@ -46,39 +52,35 @@ interface Shared {
 const ofModels = (classifier: RetryClassifier.RetryClassifier): RetryClassifier.RetryClassifier => (error) =>
   AiError.isAiError(error) ? classifier(error) : Option.none()
 
-const services: ReadonlyArray<Context.Key<any, any>> = [RetryQuota.RetryQuota, TokenLimiter.TokenLimiter]
-const references: ReadonlyArray<Context.Reference<any>> = [
-  TokenLimiter.CurrentEstimate,
-  TokenLimiter.CurrentMeter,
-  RetryClassifier.CurrentClassifier
-]
-
 /** The context of a call of the model. */
-const around = ({ limiter, quota }: Shared, prompt: unknown) => (caller: AnyContext): Context.Context<any> =>
-  Context.merge(
-    caller,
-    Context.make(RetryQuota.RetryQuota, quota).pipe(
-      Context.add(TokenLimiter.TokenLimiter, limiter),
-      Context.add(
-        TokenLimiter.CurrentEstimate,
-        Context.get(caller, TokenLimiter.CurrentEstimate) ?? { input: tokensIn(prompt) }
-      ),
-      Context.add(
-        RetryClassifier.CurrentClassifier,
-        ofModels(Context.get(caller, RetryClassifier.CurrentClassifier))
-      )
+const around = ({ bring, limiter, quota }: Shared, prompt: unknown) => (caller: AnyContext): Context.Context<any> => {
+  const context = bring(caller)
+  return context.pipe(
+    Context.add(RetryQuota.RetryQuota, quota),
+    Context.add(TokenLimiter.TokenLimiter, limiter),
+    Context.add(
+      TokenLimiter.CurrentEstimate,
+      Context.get(context, TokenLimiter.CurrentEstimate) ?? { input: tokensIn(prompt) }
+    ),
+    Context.add(
+      RetryClassifier.CurrentClassifier,
+      ofModels(Context.get(context, RetryClassifier.CurrentClassifier))
     )
   )
+}
+
+const references = [
+  TokenLimiter.CurrentEstimate,
+  TokenLimiter.CurrentMeter,
+  RetryClassifier.CurrentClassifier,
+  RetryObserver.CurrentObserver,
+  RetryObserver.CurrentResource
+] as const
 
 /** The context of a send: the caller's own, for the tools that it calls. */
 const inside = (caller: AnyContext) => (context: Context.Context<any>): Context.Context<any> => {
-  let restored: Context.Context<any> = context
-  for (const key of references) restored = Context.add(restored, key, Context.get(caller, key))
-  for (const key of services) {
-    const own = Context.getOrUndefined(caller, key)
-    restored = own === undefined ? Context.omit(key)(restored) as Context.Context<any> : Context.add(restored, key, own)
-  }
-  return restored
+  const tags = [RetryQuota.RetryQuota, ...references, ...shared.gates.map(({ tag }) => tag)]
+  return Context.merge(Context.omit(...tags)(context), Context.pick(...tags)(caller))
 }
 
 type Policy = RetryPolicy.RetryPolicy<unknown, never, RetryQuota.RetryQuota>
@@ -139,7 +141,9 @@ class Retrying {
  * any, it learns them from response headers. A call is expected to use one token per four characters of its prompt, and
  * as much output as recent calls: set it more precisely with `TokenLimiter.estimate`. A call is settled by the usage of
  * the response; a stream, which is retried until its first part, by its last part. A refusal of the limiter is an
- * `AiError` with the reason `RateLimitError`. Tools run with the services of the caller; their errors are not retried.
+ * `AiError` with the reason `RateLimitError`. Other gates are those that the layer is given, or else those of the call;
+ * classifier and observer those of the call, or else those that the layer is given. Tools run with the services of the
+ * caller; their errors are not retried.
  *
  * Throws `InvalidOption` when a limit is invalid.
  *
@@ -160,7 +164,11 @@ export const withRetry = (policy: Policy, limits?: TokenLimiter.Options) => {
     LanguageModel.LanguageModel,
     Effect.gen(function*() {
       const model = yield* LanguageModel.LanguageModel
-      return new Retrying(model, policy, { limiter: yield* makeLimiter, quota: yield* RetryQuota.make() }).service
+      const [limiter, quota] = [yield* makeLimiter, yield* RetryQuota.make()]
+      return yield* withServices<LanguageModel.LanguageModel, never>(partsOf(policy), (parts, made) => {
+        const shared = { bring: bringing(parts, made), limiter, quota }
+        return new Retrying(model, fromParts(parts), shared).service
+      })
     })
   )
   return <A, E, R>(

@@ -1,10 +1,12 @@
-/** For each driver and each service: whether it comes from where the driver is made, or from the call. docs/sharing.md has the table. */
+/** For each driver and each service: whether it comes from the policy, from where the driver is made, or from the call. */
 import { assert, describe, it } from "@effect/vitest"
 import {
   AdaptiveRateLimiter,
   awsStandard2026,
+  Hedge,
   RetryClassifier,
   RetryObserver,
+  RetryPolicy,
   RetryPromise,
   RetryQuota,
   RetryStrategy,
@@ -16,71 +18,166 @@ import * as CircuitBreakerGate from "effect-retry/CircuitBreakerGate"
 import * as ClientThrottle from "effect-retry/ClientThrottle"
 import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
 import * as CoolDown from "effect-retry/CoolDown"
+import * as RetryConfig from "effect-retry/RetryConfig"
 import * as RetryDriver from "effect-retry/RetryDriver"
+import * as RetryGrpc from "effect-retry/RetryGrpc"
 import * as RetryHttp from "effect-retry/RetryHttp"
+import * as RetryLanguageModel from "effect-retry/RetryLanguageModel"
+import type { RetryQuotaStore } from "effect-retry/RetryQuotaStore"
+import * as RetryStream from "effect-retry/RetryStream"
+import * as RetryWorkflow from "effect-retry/RetryWorkflow"
 import * as TokenLimiter from "effect-retry/TokenLimiter"
+import * as AiError from "effect/ai/AiError"
+import * as LanguageModel from "effect/ai/LanguageModel"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import * as HttpClientResponse from "effect/http/HttpClientResponse"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import * as Activity from "effect/workflow/Activity"
+import * as Workflow from "effect/workflow/Workflow"
 import * as fs from "node:fs"
-import { busy, dynamo, getItem, ok } from "../utils/awsSdk.ts"
+import { busy, dynamo, getItem, ok, played } from "../utils/awsSdk.ts"
 import { Transient } from "../utils/call.ts"
 import { driven } from "../utils/driven.ts"
+import { database, engine, newProcess } from "../workflow/cluster.ts"
 
 type Any = Context.Context<any>
+type Call = Effect.Effect<unknown, unknown, any>
+type Policy = typeof awsStandard2026
 
-/** A call that fails once, in a driver that is made in one context and called in another. */
-type Drive = (made: Any, call: Any) => Effect.Effect<unknown, unknown, any>
+/** A call that fails once, in a driver that is made in another context than that of the call. */
+type Drive = (policy: Policy, made: Any) => Call
 
-const sending = () => {
+/** An effect that fails once. */
+const failing = <E>(error: E) => {
   let sends = 0
-  return Effect.suspend(() => ++sends > 1 ? Effect.void : Effect.fail(new Transient()))
+  return Effect.suspend(() => ++sends > 1 ? Effect.succeed("ok") : Effect.fail(error))
+}
+
+const sending = () => failing(new Transient())
+
+const promising = () => {
+  const send = sending()
+  return () => Effect.runPromise(send)
 }
 
 const client = () => {
-  let sends = 0
+  const send = failing(503)
   return HttpClient.make((request) =>
-    Effect.sync(() => HttpClientResponse.fromWeb(request, new Response(null, { status: ++sends > 1 ? 200 : 503 })))
+    Effect.match(send, {
+      onFailure: (status) => HttpClientResponse.fromWeb(request, new Response(null, { status })),
+      onSuccess: () => HttpClientResponse.fromWeb(request, new Response())
+    })
   )
 }
 
 const request = HttpClientRequest.get("http://a/")
 
+const unary = () => {
+  let sends = 0
+  const unavailable = Object.assign(new Error(), { code: 14, details: "", metadata: undefined })
+  return RetryGrpc.unary<string>((_, callback) => {
+    queueMicrotask(() => ++sends > 1 ? callback(null, "ok") : callback(unavailable))
+    return { cancel: () => undefined }
+  })
+}
+
+const model = () => {
+  const send = failing(AiError.make({ module: "", method: "", reason: new AiError.RateLimitError({}) }))
+  return Layer.effect(
+    LanguageModel.LanguageModel,
+    LanguageModel.make({
+      generateText: () => Effect.as(send, []),
+      streamText: () => Stream.fromEffect(Effect.as(send, { type: "text-start", id: "1" } as const))
+    })
+  )
+}
+
+class Down extends Schema.TaggedError<Down>()("Down", {}) {
+  readonly status = 503
+}
+
+const Order = Workflow.make("Order", {
+  payload: Schema.Struct({ id: Schema.String }),
+  idempotencyKey: ({ id }: { readonly id: string }) => id,
+  success: Schema.String
+})
+
+const workflow = (policy: Policy, messages: Effect.Success<typeof database>) => {
+  const execute = failing(new Down())
+  const charge = Activity.make({ name: "charge", success: Schema.String, error: Down, execute })
+  return Order.toLayer(() => Effect.orDie(RetryWorkflow.retry(charge, policy))).pipe(
+    Layer.provideMerge(engine(newProcess(), messages))
+  )
+}
+
+/** Makes something in the one context, and uses it in the other. */
+const using = <A>(made: Any, make: Effect.Effect<A, unknown, any>, use: (made: A) => Call): Call =>
+  Effect.flatMap(Effect.updateContext(make, (_: Context.Context<never>) => made), use)
+
+const within = (made: Any, layer: Layer.Layer<any, unknown, any>, call: Call): Call =>
+  Effect.scopedWith((scope) =>
+    using(made, Layer.buildWithScope(layer, scope), (built) => Effect.provideContext(call, built))
+  )
+
+const hedge = { after: 0 }
+
 const drivers: Readonly<Record<string, Drive>> = {
-  "`withRetry`, `Effect.retry`": (_, call) =>
-    Effect.provideContext(
-      Effect.andThen(withRetry(sending(), awsStandard2026), Effect.retry(sending(), awsStandard2026)),
-      call
+  "`withRetry`": (policy) => withRetry(sending(), policy),
+  "`Effect.retry`": (policy) => Effect.retry(sending(), policy),
+  "`RetryHttp.retry`": (policy) => RetryHttp.retry(client(), policy).execute(request),
+  "`RetryGrpc.unary`": (policy) => withRetry(unary(), policy),
+  "`RetryStream.untilFirst`": (policy) => Stream.runDrain(RetryStream.untilFirst(Stream.fromEffect(sending()), policy)),
+  "`RetryStream.resume`": (policy) => {
+    const send = sending()
+    return Stream.runDrain(RetryStream.resume(policy, () => Stream.fromEffect(send)))
+  },
+  "`AwsSdk.sendWithRetry`": (policy) => AwsSdk.sendWithRetry(dynamo([busy, ok]).client, getItem(), policy),
+  "`RetryHttp.layer`": (policy, made) =>
+    within(
+      Context.add(made, HttpClient.HttpClient, client()),
+      RetryHttp.layer(policy),
+      HttpClient.execute(request)
     ),
-  "`RetryHttp.retry`": (_, call) =>
-    Effect.provideContext(RetryHttp.retry(client(), awsStandard2026).execute(request), call),
-  "`RetryHttp.layer`, `transform`": (made, call) =>
-    Effect.flatMap(
-      Effect.provideContext(RetryHttp.transform(awsStandard2026), made),
-      (transform) => Effect.provideContext(transform(client()).execute(request), call)
-    ),
-  "`RetryStrategy.run`": (made, call) =>
-    Effect.flatMap(
-      Effect.provideContext(RetryStrategy.make(awsStandard2026), made),
-      (strategy) =>
-        Effect.provideService(RetryStrategy.run(sending()), RetryStrategy.RetryStrategy, strategy).pipe(
-          Effect.provideContext(call)
-        )
-    ),
-  "`RetryDriver.make`": (made, call) =>
-    Effect.provideContext(driven(sending(), Effect.provideContext(RetryDriver.make(awsStandard2026), made)), call),
-  "`AwsSdk.makeRetryStrategy`": (made) =>
-    Effect.flatMap(
-      Effect.provideContext(AwsSdk.makeRetryStrategy(awsStandard2026), made),
+  "`RetryHttp.transform`": (policy, made) =>
+    using(made, RetryHttp.transform(policy), (transform) => transform(client()).execute(request)),
+  "`RetryStrategy.run`": (policy, made) => within(made, RetryStrategy.layer(policy), RetryStrategy.run(sending())),
+  "`AwsSdk.makeRetryStrategy`": (policy, made) =>
+    using(
+      made,
+      AwsSdk.makeRetryStrategy(policy),
       (retryStrategy) => Effect.promise(() => dynamo([busy, ok], { retryStrategy }).client.send(getItem()))
     ),
-  "`RetryPromise.make`, `retryPromise`": (made) => {
-    const send = sending()
-    return Effect.promise(() => RetryPromise.make(awsStandard2026, { context: made })(() => Effect.runPromise(send)))
-  }
+  "`RetryDriver.make`": (policy, made) =>
+    using(made, RetryDriver.make(policy), (driver) => driven(sending(), Effect.succeed(driver))),
+  "`RetryPromise.make`": (policy, made) =>
+    Effect.promise(() => RetryPromise.make(policy, { context: made })(promising())),
+  "`retryPromise`": (policy, made) =>
+    Effect.promise(() => RetryPromise.retryPromise(promising(), policy, { context: made })),
+  "`RetryWorkflow.retry`": (policy, made) =>
+    Effect.flatMap(
+      database,
+      (messages) => within(made, workflow(policy, messages), Order.execute({ id: "a" }))
+    ),
+  "`RetryLanguageModel.withRetry`": (policy, made) =>
+    within(made, RetryLanguageModel.withRetry(policy)(model()), LanguageModel.generateText({ prompt: "" })),
+  "streams of its model": (policy, made) =>
+    within(
+      made,
+      RetryLanguageModel.withRetry(policy)(model()),
+      Stream.runDrain(LanguageModel.streamText({ prompt: "" }))
+    ),
+  "`RetryConfig.retry`": () => RetryConfig.retry("a")(sending()),
+  "`RetryConfig.hedged`": () => RetryConfig.hedged("a")(sending()),
+  "`Hedge.hedged`": () => Hedge.hedged(sending(), hedge),
+  "`RetryHttp.hedge`": () => RetryHttp.hedge(client(), hedge).execute(request),
+  "`RetryGrpc.hedged`": () => RetryGrpc.hedged({ maxAttempts: 2, nonFatalStatusCodes: [14] })(unary())
 }
 
 class Own extends SendGate.Service<Own, unknown>()("test/core/ServiceOrigins/Own") {}
@@ -97,84 +194,125 @@ const gateOf = (used: Used): SendGate.SendGate => ({
 
 const gate = (tag: Context.Key<any, any>) => (used: Used): Any => Context.make(tag, { gate: gateOf(used) })
 
-const quota = (used: Used) => {
-  const store = Effect.runSync(RetryQuota.make()).store
+const storeOf = (used: Used): RetryQuotaStore => {
+  const { store } = Effect.runSync(RetryQuota.make())
   const reserve: typeof store.reserve = (cost, clock) => {
     used()
     return store.reserve(cost, clock)
   }
-  const noting = Object.create(store, { reserve: { value: reserve } })
-  const context: Any = Context.make(RetryQuota.RetryQuota, RetryQuota.fromStore(noting)) as Context.Context<any>
-  return context
+  return Object.create(store, { reserve: { value: reserve } })
 }
 
-const services: Readonly<Record<string, (used: Used) => Any>> = {
+const quota = (used: Used): Any => Context.make(RetryQuota.RetryQuota, RetryQuota.fromStore(storeOf(used)))
+
+const hedging = (used: Used): Any =>
+  Context.make(
+    Hedge.Hedge,
+    Effect.runSync(Effect.provideService(Hedge.make({ budget: storeOf(used) }), Scope.Scope, Scope.makeUnsafe()))
+  )
+
+const config = (used: Used): Any => {
+  const document = { default: { hedge: { after: 0, share: 1 } } }
+  const built = Effect.runSync(Layer.buildWithScope(RetryConfig.layer(document), Scope.makeUnsafe()))
+  const service = Context.get(built, RetryConfig.RetryConfig)
+  const lives = () => {
+    used()
+    return service.lives
+  }
+  return Context.make(RetryConfig.RetryConfig, Object.create(service, { lives: { get: lives } }))
+}
+
+const services: Readonly<Record<string, (used: Used, place: string) => Any>> = {
+  "policy of `RetryConfig`": config,
   quota,
+  "quota of a resource that the call names": (used, place) =>
+    Context.add(quota(used), RetryObserver.CurrentResource, place),
+  "token limiter": gate(TokenLimiter.TokenLimiter),
   "adaptive limiter": gate(AdaptiveRateLimiter.AdaptiveRateLimiter),
   "concurrency limiter": gate(ConcurrencyLimiter.ConcurrencyLimiter),
   "cool-down": gate(CoolDown.CoolDown),
   "client throttle": gate(ClientThrottle.ClientThrottle),
-  "token limiter": gate(TokenLimiter.TokenLimiter),
   "circuit breaker": (used) => Context.make(CircuitBreakerGate.CircuitBreakerGate, gateOf(used) as never),
   "gate of your own": (used) => Context.make(Own, gateOf(used)),
-  "quota of a resource that the call names": (used) => Context.add(quota(used), RetryObserver.CurrentResource, "a"),
   "classifier": (used) =>
     Context.make(RetryClassifier.CurrentClassifier, (error) => {
       used()
       return RetryClassifier.defaultClassifier(error)
     }) as Any,
-  "observer": (used) => Context.make(RetryObserver.CurrentObserver, { onSend: used }) as Any
+  "observer": (used) => Context.make(RetryObserver.CurrentObserver, { onAttempt: used }) as Any,
+  hedging
 }
 
-/** A clock whose sleeps end immediately. */
-const immediate = Effect.clockWith((clock) =>
-  Effect.succeed<Clock.Clock>(Object.create(clock, { sleep: { value: () => Effect.void } }))
-)
+type Place = "policy" | "made" | "call"
 
-type Place = "made" | "call"
+/** What the types of all drivers need. */
+const needed: ReadonlyArray<Any> = [quota, hedging, config].map((make) => make(() => undefined))
 
-/** Which of the two are used. */
-const usedBy = (drive: Drive, service: (used: Used) => Any, places: ReadonlyArray<Place>) =>
+/** Which of the places are used. */
+const usedBy = (drive: Drive, service: string, places: ReadonlyArray<Place>) =>
   Effect.gen(function*() {
     const used = new Set<Place>()
-    const base: Any = Context.make(RetryQuota.RetryQuota, yield* RetryQuota.make()).pipe(
-      Context.add(Clock.Clock, yield* immediate)
+    const base: Any = [Context.make(Clock.Clock, yield* Clock.Clock) as Any, ...needed]
+      .reduce((one, other) => Context.merge(one, other))
+    const at = (place: Place): Any =>
+      places.includes(place) ? services[service]!(() => used.add(place), place) : Context.empty() as Any
+    const given: any = service.startsWith("policy") ? RetryConfig.live("a") : awsStandard2026
+    const policy = places.includes("policy")
+      ? RetryPolicy.provided(given, Layer.succeedContext(at("policy")))
+      : given
+    yield* played(
+      Effect.provideContext(
+        Effect.suspend(() => drive(policy, Context.merge(base, at("made")))),
+        Context.merge(base, at("call"))
+      ),
+      500,
+      5
     )
-    const contextOf = (place: Place): Any =>
-      places.includes(place) ? Context.merge(base, service(() => used.add(place))) : base
-    yield* drive(contextOf("made"), contextOf("call"))
-    return [...used].join()
+    return [...used]
   })
 
-const cell = (drive: Drive, service: (used: Used) => Any) =>
+/** The places in the order in which they are looked at. */
+const cell = (drive: Drive, service: string) =>
   Effect.gen(function*() {
-    const made = yield* usedBy(drive, service, ["made"])
-    const call = yield* usedBy(drive, service, ["call"])
-    const both = yield* usedBy(drive, service, ["made", "call"])
-    if (made !== "" && call !== "") {
-      return both === "made"
-        ? "made, else call"
-        : both === "call"
-        ? "call, else made"
-        : both
+    const cells: Array<string> = []
+    let places: ReadonlyArray<Place> = drive === drivers["`RetryWorkflow.retry`"]
+      ? ["made", "call"]
+      : ["policy", "made", "call"]
+    while (true) {
+      const used = yield* usedBy(drive, service, places)
+      if (used.length === 0) return cells.join(", ") || "-"
+      cells.push(used.join(" and "))
+      places = places.filter((place) => !used.includes(place))
     }
-    return made + call === "" ? "-" : made + call
   })
+
+/** Joins the names of neighbors that are the same. */
+const joined = (named: ReadonlyArray<readonly [name: string, cells: ReadonlyArray<string>]>) =>
+  named.reduce<ReadonlyArray<readonly [string, ReadonlyArray<string>]>>((before, [name, cells]) => {
+    const last = before.at(-1)
+    return last !== undefined && last[1].join() === cells.join()
+      ? [...before.slice(0, -1), [`${last[0]}, ${name}`, cells]]
+      : [...before, [name, cells]]
+  }, [])
+
+const transposed = (named: ReadonlyArray<readonly [string, ReadonlyArray<string>]>, names: ReadonlyArray<string>) =>
+  names.map((name, index) => [name, named.map(([, cells]) => cells[index]!)] as const)
 
 describe("what comes from where", () => {
   it.effect("is as docs/sharing.md says, for each driver and each service", () =>
     Effect.gen(function*() {
-      const names = Object.keys(drivers)
-      const lines = [
-        `| | ${names.join(" | ")} |`,
-        `| --- |${" --- |".repeat(names.length)}`
-      ]
-      for (const [name, service] of Object.entries(services)) {
-        const cells: Array<string> = []
-        for (const drive of Object.values(drivers)) cells.push(yield* cell(drive, service))
-        lines.push(`| ${name} | ${cells.join(" | ")} |`)
+      const tried: Array<readonly [string, ReadonlyArray<string>]> = []
+      for (const [name, drive] of Object.entries(drivers)) {
+        tried.push([name, yield* Effect.forEach(Object.keys(services), (service) => cell(drive, service))])
       }
-      const table = lines.join("\n")
+      const rows = joined(tried)
+      const columns = joined(transposed(rows, Object.keys(services)))
+      const lines = [
+        ["", ...columns.map(([name]) => name)],
+        ["---", ...columns.map(() => "---")],
+        ...transposed(columns, rows.map(([name]) => name)).map(([name, cells]) => [name, ...cells])
+      ]
+      const table = lines.map((cells) => `| ${cells.join(" | ")} |`.replace("|  |", "| |")).join("\n")
       const page = fs.readFileSync(new URL("../../docs/sharing.md", import.meta.url), "utf8")
       assert.isTrue(page.includes(table), table)
     }))

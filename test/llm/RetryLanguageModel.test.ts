@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { RetryQuota } from "effect-retry"
+import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
 import * as RetryLanguageModel from "effect-retry/RetryLanguageModel"
 import * as RetryLlm from "effect-retry/RetryLlm"
 import * as Kit from "effect-retry/testing"
@@ -207,14 +208,18 @@ describe("a model with retries and limits", () => {
             runs++
             const limiter = yield* Effect.serviceOption(TokenLimiter.TokenLimiter)
             const quota = yield* Effect.serviceOption(RetryQuota.RetryQuota)
-            if (Option.isSome(limiter) || Option.isSome(quota)) limiters++
+            const concurrency = yield* Effect.serviceOption(ConcurrencyLimiter.ConcurrencyLimiter)
+            if (Option.isSome(limiter) || Option.isSome(quota) || Option.isSome(concurrency)) limiters++
             return yield* new Down({ _tag: "Down", status: 503 })
           })
       })
       const { layer, model } = modelOf([{ type: "tool-call", id: "1", name: "look", params: {} }, finish(1, 1)])
       const call = LanguageModel.generateText({ prompt: "look", toolkit })
       const error = yield* Kit.runToEnd(Effect.flip(call)).pipe(
-        Effect.provide([layer.pipe(RetryLanguageModel.withRetry(RetryLlm.openai)), handlers])
+        Effect.provide([
+          layer.pipe(RetryLanguageModel.withRetry(RetryLlm.openai), Layer.provide(ConcurrencyLimiter.layer())),
+          handlers
+        ])
       )
       assert.strictEqual((error as { _tag: string })._tag, "Down")
       assert.deepStrictEqual([runs, limiters, model.sends], [1, 0, 1])

@@ -102,14 +102,21 @@ export const sourced = (source: Source, { build }: Services): Source => ({
   }
 })
 
-/** Makes something of a policy, with the services of the context and its own. Their failure to build is a defect. */
+/**
+ * Makes something of a policy, with the services of the context and its own, and the policy of here if it is looked up.
+ * The services' failure to build is a defect.
+ */
 export const withServices = <A, R>(
-  { services, ...parts }: Parts,
+  { live, services, ...parts }: Parts,
   make: (parts: Parts, context: AnyContext) => A
 ): Effect.Effect<A, never, R> =>
   Effect.contextWith((context: Context.Context<R>) =>
     Effect.map(
       Effect.orDie(services?.build ?? Effect.succeed(Context.empty())),
-      (provided) => make({ ...parts, services: undefined }, Context.merge(context as AnyContext, provided))
+      (provided) => {
+        const made = Context.add(context as AnyContext, Provided, provided) as AnyContext
+        const { services } = worldOf(made)
+        return make({ ...parts, services: undefined, live: live && (() => live(services)) }, made)
+      }
     )
   )

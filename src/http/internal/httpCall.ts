@@ -10,15 +10,14 @@ import type { HttpClientResponse } from "effect/http/HttpClientResponse"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 import type { Parts } from "../../engine/compiled.ts"
+import { worldOf } from "../../engine/environment.ts"
 import { retrying as loop } from "../../engine/loop.ts"
-import { partsOf } from "../../engine/policy/policy.ts"
 import { headersIn, remainingIn } from "../../internal/propagation.ts"
 import type { AnyContext, AnyFiber } from "../../internal/shared.ts"
 import * as ResourceLimiters from "../../resources/ResourceLimiters.ts"
 import { CurrentClassifier, type RetryClassifier } from "../../RetryClassifier.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
 import { combine, CurrentObserver, observerOf, type RetryObserver } from "../../RetryObserver.ts"
-import type { RetryPolicy } from "../../RetryPolicy.ts"
 import { timedOut } from "./attemptTimeout.ts"
 import { isWorthReading, readAhead } from "./bufferedBody.ts"
 import { inside, isResponse } from "./classifyResponse.ts"
@@ -206,27 +205,20 @@ const forResource = <A extends Send<any, any>>({ resource }: Settings, request: 
   resource === undefined ? call : Effect.provide(call, ResourceLimiters.get(resource(request))) as any
 
 /** Sends a request, and retries it as needed. */
-export const retrying = <Err, R2>(
-  settings: Settings,
-  policy: RetryPolicy<unknown, Err, R2>
-): <E, R>(send: Send<E, R>, request: HttpClientRequest) => Send<E | HttpClientError | Err, R | R2> =>
-<E, R>(send: Send<E, R>, request: HttpClientRequest) =>
-  forResource(
-    settings,
-    request,
-    Effect.withFiber((fiber) => {
-      const given = partsOf(policy)
-      const parts = given.live?.(fiber.context) ?? given
+export const retrying =
+  (settings: Settings, { services, ...policy }: Parts) =>
+  <E, R>(send: Send<E, R>, request: HttpClientRequest): Send<any, any> => {
+    const own: Parts = { ...policy, services: undefined }
+    const sent: Send<any, any> = Effect.withFiber((fiber) => {
+      const parts = own.live?.(worldOf(fiber.context).services) ?? own
       const call = new HttpCall(settings, parts, request, fiber)
-      const retried: Effect.Effect<HttpClientResponse, E | HttpClientError | Err | HttpClientResponse, R | R2> = loop(
-        call.attempt(send),
-        parts
-      )
+      const retried: Send<any, any> = loop(call.attempt(send), parts)
       return retried.pipe(
         Effect.provideService(CurrentClassifier, call.facts),
         Effect.provideService(CurrentObserver, combine(call.observer, { onRetry: () => call.retrying() })),
-        Effect.catch((failure) => call.ended<E | HttpClientError | Err>(failure as E | HttpClientError | Err)),
+        Effect.catch((failure) => call.ended(failure)),
         Effect.onError((cause) => Cause.hasFails(cause) ? Effect.void : call.abandoned())
       )
     })
-  )
+    return forResource(settings, request, (services?.retried(undefined, () => sent) ?? sent) as Send<any, any>)
+  }
