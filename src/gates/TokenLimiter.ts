@@ -57,7 +57,7 @@ export class TokenLimitExceeded extends Data.TaggedError("TokenLimitExceeded")<{
 }
 
 /**
- * What a call used, in tokens.
+ * What a call used, in tokens. Without input or output it is not whole, and a send counts as estimated.
  *
  * @category models
  * @since 0.1.0
@@ -253,7 +253,8 @@ export const estimate: {
  * **Details**
  *
  * It knows the responses and stream parts of the OpenAI (chat completions, responses, embeddings) and Anthropic SDKs,
- * plain or from `withResponse()`, and those of Effect's `LanguageModel`.
+ * plain or from `withResponse()`, of the AI SDK and of Effect's models. A part may have one half: of a message of
+ * Anthropic's, the start has the input and the end the output.
  *
  * **Example** (An Anthropic message)
  *
@@ -313,7 +314,7 @@ const validated = (options: Options): TokenOptions<TokenLimitExceeded> => {
  *
  * Each limit is a bucket that fills evenly. A send takes its estimate and one request, and passes when every bucket has
  * that much or is full: a send larger than a bucket passes too, and those after it wait longer. Its end settles it: a
- * success by its usage, or by the estimate if it reports none; a rejection (a throttle, a status 4xx) returns the
+ * success by its usage, or by the estimate if it does not report all of it; a rejection (a throttle, a status 4xx) returns the
  * tokens, but not the request; after any other failure or an interruption, the estimate counts as used.
  *
  * Headers of responses and errors (`x-ratelimit-*` of OpenAI, `anthropic-ratelimit-*`) lower a limit, or make one

@@ -503,7 +503,8 @@ const usages: ReadonlyArray<readonly [name: string, value: unknown, usage: Token
   ["the last chunk of one", { choices: [], ...answer(100, 20) }, { input: 100, cached: 0, output: 20 }],
   ["a chunk before", { choices: [{}], usage: null }, undefined],
   ["what withResponse() gives", { data: answer(1, 2), response: new Response() }, { input: 1, cached: 0, output: 2 }],
-  ["embeddings", { usage: { prompt_tokens: 8, total_tokens: 8 } }, { input: 8, cached: undefined, output: undefined }],
+  ["embeddings", { usage: { prompt_tokens: 8, total_tokens: 8 } }, { input: 8, cached: undefined, output: 0 }],
+  ["embeddings of Effect", { usage: { inputTokens: 8 } }, { input: 8, cached: undefined, output: 0 }],
   [
     "a response",
     { usage: { input_tokens: 50, input_tokens_details: { cached_tokens: 40 }, output_tokens: 9 } },
@@ -527,11 +528,16 @@ const usages: ReadonlyArray<readonly [name: string, value: unknown, usage: Token
   [
     "the start of one",
     { type: "message_start", message: { usage: { input_tokens: 5, output_tokens: 1 } } },
-    { input: 5, cached: undefined, output: 1 }
+    { input: 5, cached: undefined, output: undefined }
   ],
   [
     "its end",
     { type: "message_delta", usage: { output_tokens: 30 } },
+    { input: undefined, cached: undefined, output: 30 }
+  ],
+  [
+    "its end, without an input",
+    { type: "message_delta", usage: { input_tokens: null, cache_creation_input_tokens: 0, output_tokens: 30 } },
     { input: undefined, cached: undefined, output: 30 }
   ],
   [
@@ -544,10 +550,51 @@ const usages: ReadonlyArray<readonly [name: string, value: unknown, usage: Token
     { usage: { inputTokens: { uncached: 5 }, outputTokens: {} } },
     { input: 5, cached: undefined, output: undefined }
   ],
+  [
+    "the AI SDK",
+    {
+      finalStep: {},
+      usage: { inputTokens: 100, outputTokens: 200 },
+      totalUsage: {
+        inputTokens: 1000,
+        inputTokenDetails: { noCacheTokens: 600, cacheReadTokens: 300, cacheWriteTokens: 100 },
+        outputTokens: 4000,
+        outputTokenDetails: { textTokens: 3000, reasoningTokens: 1000 }
+      }
+    },
+    { input: 700, cached: 300, output: 4000 }
+  ],
+  [
+    "the AI SDK before 6",
+    { usage: { inputTokens: 1000, outputTokens: 4000, cachedInputTokens: 300 } },
+    { input: 700, cached: 300, output: 4000 }
+  ],
+  [
+    "the AI SDK, of a service that says nothing of its output",
+    { usage: { inputTokens: 1000, outputTokens: undefined } },
+    { input: 1000, cached: undefined, output: undefined }
+  ],
+  ["one step of several", { type: "finish-step", usage: { inputTokens: 10, outputTokens: 4 } }, undefined],
+  [
+    "all of them",
+    { type: "finish", totalUsage: { inputTokens: 1000, outputTokens: 4000 } },
+    { input: 1000, cached: undefined, output: 4000 }
+  ],
   ["no answer of a model", { id: 1 }, undefined],
   ["nothing", undefined, undefined],
   ["a usage that says nothing", { usage: {} }, undefined]
 ]
+
+it.effect("a usage that is not whole is not counted: the estimate stays", () =>
+  Effect.gen(function*() {
+    const send = (value: unknown) =>
+      Effect.succeed(value).pipe(withRetry(once), TokenLimiter.estimate({ input: 300, output: 200 }))
+    yield* send({ usage: { inputTokens: 1000, outputTokens: undefined } })
+    yield* send({ type: "message_delta", usage: { output_tokens: 900 } })
+    assert.strictEqual(yield* left("tokens"), 9000)
+    yield* send({ usage: { prompt_tokens: 8, total_tokens: 8 } })
+    assert.strictEqual(yield* left("tokens"), 8992)
+  }).pipe(Effect.provide(limiter({ tokens: 10_000 }))))
 
 describe("usageOf", () => {
   for (const [name, value, usage] of usages) {

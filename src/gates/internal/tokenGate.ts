@@ -44,8 +44,7 @@ class Recent {
   private readonly values: Array<number> = []
   private next = 0
 
-  add(value: number | undefined): void {
-    if (value === undefined) return
+  add(value: number): void {
     this.values[this.next] = value
     this.next = (this.next + 1) % 100
   }
@@ -224,18 +223,16 @@ export class TokenGate<E> extends Stateful<TokenState> implements SendGate<E> {
     this.line.signal()
   }
 
-  /** A send that succeeded used this much; anything it does not report counts as expected. */
-  used(reservation: Reservation, usage: Usage | undefined, nowMillis: number): void {
-    const { amounts } = reservation
-    const cached = this.options.countsCached ? usage?.cached ?? 0 : 0
-    const input = usage?.input === undefined ? amounts[2] : usage.input + cached
-    const output = usage?.output ?? (usage === undefined ? amounts[3] : 0)
-    if (usage !== undefined) {
+  /** A send that succeeded used this much; what it expected, if it does not report both input and output. */
+  used(reservation: Reservation, { cached = 0, input, output }: Partial<Usage> = {}, nowMillis: number): void {
+    let used = reservation.amounts
+    if (input !== undefined && output !== undefined) {
+      used = amountsOf(this.options.countsCached ? input + cached : input, output)
       const { allowances: [, tokens, inputs, outputs] } = this.state
-      this.inputs.add(Allowances.most(tokens!, Allowances.most(inputs!, input)))
-      this.outputs.add(Allowances.most(tokens!, Allowances.most(outputs!, output)))
+      this.inputs.add(Allowances.most(tokens!, Allowances.most(inputs!, used[2])))
+      this.outputs.add(Allowances.most(tokens!, Allowances.most(outputs!, used[3])))
     }
-    this.settle(reservation, amountsOf(input, output), nowMillis)
+    this.settle(reservation, used, nowMillis)
     this.line.admit({ nowMillis })
     this.line.signal()
   }

@@ -1,6 +1,6 @@
-import { get } from "../tryGet.ts"
+import { get, look } from "../tryGet.ts"
 
-/** What a call to a model used, in tokens. */
+/** What a call to a model used, in tokens. Without input or output it is not whole. */
 export interface Usage {
   /** Input read fresh, and written to a cache. */
   readonly input: number | undefined
@@ -18,15 +18,20 @@ const at = (value: unknown, ...path: ReadonlyArray<string>): unknown => path.red
 const less = (all: number | undefined, cached: number | undefined): number | undefined =>
   all === undefined ? undefined : Math.max(0, all - (cached ?? 0))
 
-const sum = (a: number | undefined, b: number | undefined): number | undefined => a === undefined ? b : a + (b ?? 0)
+const sum = (a: number | undefined, b: number | undefined): number | undefined => a === undefined ? a : a + (b ?? 0)
+
+/** Embeddings have no output. */
+const outputOf = (output: unknown, input: unknown, isEmbedding: boolean | undefined): number | undefined =>
+  count(output) ?? (isEmbedding && count(input) !== undefined ? 0 : undefined)
 
 /** OpenAI chat completions and embeddings: the whole prompt, and how much of it was cached. */
 const ofChat = (usage: unknown): Usage => {
   const cached = count(at(usage, "prompt_tokens_details", "cached_tokens"))
+  const input = at(usage, "prompt_tokens")
   return {
-    input: less(count(at(usage, "prompt_tokens")), cached),
+    input: less(count(input), cached),
     cached,
-    output: count(at(usage, "completion_tokens"))
+    output: outputOf(at(usage, "completion_tokens"), input, input === at(usage, "total_tokens"))
   }
 }
 
@@ -41,14 +46,16 @@ const ofInput = (usage: unknown): Usage => {
   }
 }
 
-/** Models of Effect. */
-const ofEffect = (usage: unknown): Usage => {
-  const cached = count(at(usage, "inputTokens", "cacheRead"))
-  const fresh = sum(count(at(usage, "inputTokens", "uncached")), count(at(usage, "inputTokens", "cacheWrite")))
+/** Models of Effect, and of the AI SDK, which has numbers in place of objects. */
+const ofModel = (usage: unknown): Usage => {
+  const [input, output] = [at(usage, "inputTokens"), at(usage, "outputTokens")]
+  const cached = count(at(input, "cacheRead")) ?? count(at(usage, "inputTokenDetails", "cacheReadTokens")) ??
+    count(at(usage, "cachedInputTokens"))
+  const fresh = sum(count(at(input, "uncached")), count(at(input, "cacheWrite")))
   return {
-    input: less(count(at(usage, "inputTokens", "total")), cached) ?? fresh ?? count(at(usage, "inputTokens")),
+    input: less(count(at(input, "total")) ?? count(input), cached) ?? fresh,
     cached,
-    output: count(at(usage, "outputTokens", "total"))
+    output: outputOf(at(output, "total") ?? output, input, look(() => !("outputTokens" in (usage as object))))
   }
 }
 
@@ -62,6 +69,7 @@ export const merged = (before: Usage | undefined, after: Usage | undefined): Usa
 
 /** Where responses and stream parts have their usage. */
 const places: ReadonlyArray<ReadonlyArray<string>> = [
+  ["totalUsage"],
   ["usage"],
   ["data", "usage"],
   ["message", "usage"],
@@ -70,12 +78,17 @@ const places: ReadonlyArray<ReadonlyArray<string>> = [
 
 /** The usage reported by a model's response, or by a part of a stream; `undefined` if it reports none. */
 export const usageOf = (value: unknown): Usage | undefined => {
+  const type = get(value, "type")
+  // One of many: the last part has that of all.
+  if (type === "finish-step") return undefined
   for (const place of places) {
     const usage = at(value, ...place)
     if (usage === undefined || usage === null) continue
-    for (const read of [ofChat, ofInput, ofEffect]) {
+    for (const read of [ofChat, ofInput, ofModel]) {
       const found = read(usage)
-      if (found.input !== undefined || found.output !== undefined) return found
+      // The output of a message that has only begun is another at its end.
+      if (found.input !== undefined) return type === "message_start" ? { ...found, output: undefined } : found
+      if (found.output !== undefined) return found
     }
   }
   return undefined
