@@ -50,6 +50,7 @@ export type StopReason =
 interface Failed {
   readonly attempt: number
   readonly info: RetryInfo | undefined
+  readonly gate?: string | undefined
 }
 
 /** What both have. */
@@ -117,16 +118,29 @@ export class Stop extends Decided {
   readonly reason: StopReason
   /** The attempts made. */
   readonly attempts: number
+  /**
+   * The gate that refused a retry, such as `"ConcurrencyLimiter"`, or `"gate"` if it has no name; otherwise `undefined`:
+   * a first send that is refused fails with the error of the gate.
+   */
+  readonly gate: string | undefined
 
   /** @internal */
   constructor(failed: Failed, reason: StopReason, delayMillis = 0) {
     super(failed, delayMillis)
     this.reason = reason
     this.attempts = failed.attempt
+    this.gate = failed.gate
   }
 
   toJSON(): unknown {
-    return { _tag: this._tag, reason: this.reason, attempts: this.attempts, delayMillis: this.delayMillis }
+    const { gate } = this
+    return {
+      _tag: this._tag,
+      reason: this.reason,
+      ...gate && { gate },
+      attempts: this.attempts,
+      delayMillis: this.delayMillis
+    }
   }
 }
 

@@ -175,8 +175,8 @@ const addEvent = (
 
 /**
  * The observer that adds events to the current span: `retry` (`retry.attempt`, `retry.delay_ms`, `retry.class`,
- * `retry.cost`) and `retry.stopped` (`retry.reason`, `retry.attempts`, `retry.class`); both have `retry.resource` where
- * {@link CurrentResource} names one. They contain nothing of the error itself. A span gets at most 128 of them. The
+ * `retry.cost`) and `retry.stopped` (`retry.reason`, `retry.attempts`, `retry.class`, and `retry.gate` if a gate refused
+ * the send); both have `retry.resource` where {@link CurrentResource} names one. They contain nothing of the error itself. A span gets at most 128 of them. The
  * next is called `retry.dropped` and is the last, so a span that never ends does not grow forever.
  *
  * @category constructors
@@ -189,9 +189,10 @@ export const spanEvents: RetryObserver = {
       "retry.delay_ms": delayMillis,
       "retry.cost": cost
     }),
-  onStop: ({ attempts, info, reason }, _error, context) =>
+  onStop: ({ attempts, gate, info, reason }, _error, context) =>
     addEvent(context, "retry.stopped", info, {
       "retry.reason": reason,
+      ...gate && { "retry.gate": gate },
       "retry.attempts": attempts
     })
 }
@@ -258,9 +259,10 @@ export const logger: RetryObserver = {
     const most = maxAttempts === Infinity ? "" : ` of ${maxAttempts - 1}`
     return Effect.logDebug(`retry ${retry}${most} in ${delayMillis} ms after ${nameOf(error)}${suffixOf(context)}`)
   },
-  onStop: ({ attempts, reason }, error, context) => {
+  onStop: ({ attempts, gate, reason }, error, context) => {
     const after = `${attempts} attempt${attempts === 1 ? "" : "s"}`
-    const line = `not retried after ${after}: ${reason}, ${nameOf(error)}${suffixOf(context)}`
+    const by = gate === undefined ? "" : ` by ${gate}`
+    const line = `not retried after ${after}: ${reason}${by}, ${nameOf(error)}${suffixOf(context)}`
     return reason === "nested" ? Effect.logDebug(line) : Effect.logWarning(line)
   }
 }

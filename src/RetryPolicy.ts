@@ -806,7 +806,7 @@ export const withQuota = /* @__PURE__ */ Policy.optional(
 ) as PointFree<QuotaOptions, RetryQuota>
 
 /**
- * Requires a gate: its layer must be provided, and what it refuses with is an error of the call. It then holds back
+ * Requires a gate: its layer must be provided, and what it refuses a first send with is an error of the call. It then holds back
  * every send, first or retry, as it does without this for any call in its context.
  *
  * **Details**

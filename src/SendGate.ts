@@ -86,8 +86,8 @@ export interface SendGate<out E = unknown> {
   readonly order: number
   /**
    * Asks to send. To let it pass, call `send.hold` with a pass: either immediately, returning nothing, or later, from
-   * the returned effect, in the same step in which the pass is taken. An effect that fails refuses the send: mark its
-   * error with {@link Refused}. An interrupted effect has taken nothing. It must not throw.
+   * the returned effect, in the same step in which the pass is taken. An effect that fails refuses the send: a call whose
+   * first send it is fails with its error, which {@link Refused} marks; a retry ends the call with its own error. An interrupted effect has taken nothing. It must not throw.
    */
   readonly enter: (send: Send) => void | Effect.Effect<void, E>
   /**

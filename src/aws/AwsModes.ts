@@ -154,8 +154,7 @@ export const awsDynamoDB2026: RetryPolicy.RetryPolicy<unknown, never, RetryQuota
  * **Gotchas**
  *
  * The AWS reference calls this mode experimental: its behavior might change. It is for calls of one resource that can
- * wait. If the limiter fails fast, or its queue is full, a retry that it refuses ends the call with `RateLimitExceeded`
- * instead of the call's own error.
+ * wait. If the limiter fails fast, or its queue is full, a first send that it refuses fails with `RateLimitExceeded`.
  *
  * @category policies
  * @since 0.1.0

@@ -294,21 +294,23 @@ const Stopped = Schema.instanceOf(Stop, {
         reason: Schema.Literals(Object.values(reasons)),
         attempts: Schema.Number,
         delay: Schema.Number,
+        gate: Schema.UndefinedOr(Schema.String),
         info: Schema.UndefinedOr(Facts)
       }),
       SchemaTransformation.transform({
-        decode: ({ attempts, delay, info, reason }) => {
+        decode: ({ attempts, delay, gate, info, reason }) => {
           const facts = info && RetryInfo.make(info)
           return new Stop(
-            { attempt: attempts, info: info?.vetoed ? { ...facts!, vetoed: true } : facts },
+            { attempt: attempts, gate, info: info?.vetoed ? { ...facts!, vetoed: true } : facts },
             reason,
             delay
           )
         },
-        encode: ({ attempts, delayMillis, info, reason }) => ({
+        encode: ({ attempts, delayMillis, gate, info, reason }) => ({
           reason,
           attempts,
           delay: delayMillis,
+          gate,
           info: info && factsOf(info)
         })
       })

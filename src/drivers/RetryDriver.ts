@@ -31,7 +31,7 @@ import type { RetryPolicy } from "../RetryPolicy.ts"
  * @since 0.1.0
  */
 export interface Refusal {
-  /** What refused it; at the deadline, the previous send's error. */
+  /** Of a first send, what refused it; of a retry, the error of the send before. */
   readonly error: unknown
   /** What the policy decides about it. */
   readonly decision: RetryDecision
@@ -98,7 +98,7 @@ class Driven implements Call {
         return this.refused(error)
       },
       expired: () => {
-        this.decider.refuses("deadline")
+        this.decider.refuses(run.heldBack)
         const stop = this.decider.stops()
         return after(run.stopped(stop), Effect.fail({ error: run.error, decision: stop }))
       }

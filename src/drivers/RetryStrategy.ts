@@ -27,7 +27,7 @@ import { Permit, watch } from "../engine/permit.ts"
 import { partsOf } from "../engine/policy/policy.ts"
 import { withServices } from "../engine/policy/providedPolicy.ts"
 import { Run } from "../engine/run.ts"
-import { admission, admissionUntil, settling } from "../engine/send.ts"
+import { admission, settling } from "../engine/send.ts"
 import { after, type AnyEffect, notified } from "../engine/wait.ts"
 import type { RateLimitExceeded } from "../gates/AdaptiveRateLimiter.ts"
 import { propagating, type Propagation, propagationIn } from "../internal/propagation.ts"
@@ -139,13 +139,13 @@ export interface Service<out Refusal = RateLimitExceeded> {
   ) => Effect.Effect<Token, QuotaExhausted | Refusal>
   /**
    * Permission to retry after a failure of the token's attempt. Fails with `RetryRefused` if it is not retried, after
-   * the delay for which a long-polling call is held, or at the deadline if the limiter has no send token until then;
-   * with its refusal if a gate that the policy requires refuses the send. Dies with `InvalidToken`.
+   * the delay for which a long-polling call is held, if a gate refuses the send, or at the deadline if the gates do not let
+   * it pass until then. Dies with `InvalidToken`.
    */
   readonly refreshRetryToken: (
     token: Token,
     error: unknown
-  ) => Effect.Effect<Token, RetryRefused | Refusal>
+  ) => Effect.Effect<Token, RetryRefused>
   /**
    * Records the success of the token's attempt; gates see the value if given. Never waits. Dies with `InvalidToken`.
    */
@@ -337,27 +337,15 @@ class Strategy<Refusal> implements Service<Refusal> {
       return Effect.succeed(issued)
     }
     const admitted = Effect.suspend((): AnyEffect => {
-      const waiting = admissionUntil(run.world, permit, run.deadlineAtMillis)
+      const waiting = run.admits()
       if (waiting === undefined) return issue()
       return Effect.flatMap(waiting, (isIn): AnyEffect => {
         if (isIn) return issue()
-        decider.refuses("deadline")
-        const stop = decider.stops()
+        const stop = run.stops(run.heldBack)
         return after(run.stopped(stop), refused(stop))
       })
     })
-    const settled = Effect.catch(admitted, (refusal) => {
-      if (refusal instanceof RetryRefused) return Effect.fail(refusal)
-      // A gate refuses: the caller gets its error, and the observer is notified that the run ends.
-      const ended = Effect.suspend((): AnyEffect => {
-        permit.cancel()
-        run.record(refusal)
-        const stop = decisionOf(decider)
-        return Effect.isEffect(stop) ? stop : Effect.void
-      })
-      return Effect.andThen(Effect.ignore(ended), Effect.fail(refusal))
-    })
-    return this.settling(Effect.andThen(Effect.sleep(decision.delay), settled), run)
+    return this.settling(Effect.andThen(Effect.sleep(decision.delay), admitted), run)
   }
 }
 

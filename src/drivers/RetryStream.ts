@@ -27,7 +27,6 @@ import { settling } from "../engine/send.ts"
 import { checksOf, known } from "../internal/checks.ts"
 import type { Refused } from "../internal/refused.ts"
 import type { RetryPolicy } from "../RetryPolicy.ts"
-import { QuotaExhausted } from "../RetryQuota.ts"
 import * as RetryStrategy from "./RetryStrategy.ts"
 
 type Elements<A> = NonEmptyReadonlyArray<A>
@@ -119,10 +118,6 @@ interface Run {
 const end = Symbol()
 
 type AnyPull = Pulled<any, any, any>
-
-/** The policy or the quota ends retrying. Any other refusal is that of a gate. */
-const isEnd = (refusal: unknown): boolean =>
-  refusal instanceof RetryStrategy.RetryRefused || refusal instanceof QuotaExhausted
 
 /** A stream that is reopened where it broke off. */
 class Resumed {
@@ -218,7 +213,7 @@ class Resumed {
       closed,
       Effect.matchEffect(next, {
         onSuccess: (token) => this.start(token),
-        onFailure: (refusal): AnyPull => isEnd(refusal) ? Effect.failCause(cause) : Effect.fail(refusal)
+        onFailure: (): AnyPull => Effect.failCause(cause)
       })
     )
   }

@@ -104,7 +104,7 @@ export class Loop {
         return this.decide(cause)
       },
       expired: () => {
-        this.decider.refuses("deadline")
+        this.decider.refuses(run.heldBack)
         return this.obey(false, Cause.fail(run.error))
       }
     })

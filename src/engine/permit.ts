@@ -93,6 +93,8 @@ export class Permit implements Send {
   reservation: Reservation | undefined = undefined
   /** Of the gates that it has passed so far. */
   passes: Array<Pass> | undefined = undefined
+  /** The gate that it waits for, or that has refused it. */
+  declare gate: string | undefined
   private now = -1
 
   constructor(world: World, retry: number) {

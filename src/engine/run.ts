@@ -101,6 +101,8 @@ export class Run {
   info: RetryInfo | undefined = undefined
   /** A send is in flight. */
   isSent = false
+  /** The gate that has refused its retry. */
+  declare gate: string | undefined
   /** The last retry. */
   retry: Retry | undefined = undefined
   /** Until when the next send may begin, and how many there may be. */
@@ -192,14 +194,25 @@ export class Run {
 
   /**
    * Asks quota and gates for the next send: `undefined` if it may be made now; else an effect that says whether it may
-   * before the deadline, or fails as what refuses it.
+   * before the deadline. A first send that is refused fails as what refuses it; a retry may not be made.
    */
   admits(): Effect.Effect<boolean, unknown> | undefined {
     const { attempt, deadlineAtMillis, world } = this
     const untilMillis = attempt === 0 ? Infinity : deadlineAtMillis
     const isFree = world.gates.length === 0 && world.observer.onSend === undefined &&
       (attempt === 0 ? world.isQuiet : untilMillis === Infinity)
-    return isFree ? undefined : admissionUntil(world, this.permit ??= new Permit(world, attempt), untilMillis)
+    if (isFree) return undefined
+    const permit = this.permit ??= new Permit(world, attempt)
+    const admitted = admissionUntil(world, permit, untilMillis)
+    return attempt === 0 ? admitted : admitted && Effect.catch(admitted, () => {
+      this.gate = permit.gate
+      return Effect.succeed(false)
+    })
+  }
+
+  /** Why a retry that was decided on may not be made. */
+  get heldBack(): StopReason {
+    return this.gate ? "vetoed" : "deadline"
   }
 
   /** The send is made. */

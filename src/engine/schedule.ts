@@ -15,7 +15,7 @@ import { Decider, isTimed } from "./decider.ts"
 import { type AnyFiber, worldOf } from "./environment.ts"
 import { begin, type Driven, drivenBy, isKnown, joinLate, lookUp, tried } from "./frames.ts"
 import { CurrentOffers, Offers, Repetition, Run } from "./run.ts"
-import { earn, settling } from "./send.ts"
+import { earn } from "./send.ts"
 import { after } from "./wait.ts"
 
 /** A run that a loop of Effect drives. */
@@ -31,21 +31,6 @@ class Driver extends Run implements Driven {
   override record(error: unknown, info?: RetryInfo): void {
     this.offered = undefined
     super.record(error, info)
-  }
-
-  override admits(): Effect.Effect<boolean, unknown> | undefined {
-    const admitted = super.admits()
-    if (admitted === undefined) return undefined
-    return settling(
-      admitted,
-      Effect.succeed<boolean>,
-      (error, cause) => {
-        this.permit?.cancel()
-        this.record(error)
-        return this.over("vetoed", Effect.failCause(cause))
-      },
-      () => this.ended()
-    ) as Effect.Effect<boolean, unknown>
   }
 
   enters(fiber: AnyFiber): void {
@@ -67,11 +52,8 @@ class Driver extends Run implements Driven {
   }
 
   expires(): Effect.Effect<never, unknown> {
-    return this.over("deadline", Effect.fail(this.error))
-  }
-
-  private over(reason: "vetoed" | "deadline", end: Effect.Effect<never, unknown>): Effect.Effect<never, unknown> {
-    return after(this.stopped(this.stops(reason)), end) as Effect.Effect<never, unknown>
+    const end = Effect.fail(this.error)
+    return after(this.stopped(this.stops(this.heldBack)), end) as typeof end
   }
 
   override ended(): void {
@@ -84,8 +66,11 @@ class Driver extends Run implements Driven {
     if (exit._tag === "Success") return this.succeeded(exit.value)
     // A stream without elements ends like this.
     if (this.isSent && isDoneCause(exit.cause)) return this.succeeded(undefined)
-    const { holdMillis, reason = "schedule" } = this.offers
-    if (!this.isSent && !this.isOver && firstIn(exit.cause) !== undefined) {
+    const failure = firstIn(exit.cause)
+    if (!this.isSent && !this.isOver && failure !== undefined) {
+      const isRefused = this.attempt === 0
+      if (isRefused) this.record(failure.error)
+      const { holdMillis, reason = isRefused ? "vetoed" : "schedule" } = this.offers
       return this.stopped(this.stops(reason, holdMillis))
     }
     this.ended()

@@ -84,6 +84,7 @@ export const admission = (world: World, permit: Permit, from = -1): Effect.Effec
   for (let next = from; next < world.gates.length; next++) {
     const wait = next < 0 ? paid(world, permit) : entered(world, world.gates[next]!, permit)
     if (wait !== undefined) {
+      permit.gate = world.gates[next]?.name || "gate"
       return Effect.flatMap(wait, () => {
         permit.waited()
         return admission(world, permit, next + 1) ?? Effect.void

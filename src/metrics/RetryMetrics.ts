@@ -114,7 +114,8 @@ export const waits: Metric.Histogram<number> = seconds(
 )
 
 /**
- * Failed calls that were not retried; attribute `reason`, a `StopReason`.
+ * Failed calls that were not retried; attribute `reason`, a `StopReason`, and `gate` as in {@link waits} if one refused the
+ * send.
  *
  * @category metrics
  * @since 0.1.0
@@ -267,6 +268,7 @@ const countedOf = (own: ReturnType<typeof ownOf>) => ({
   delays: by(own(delays), (kind: string) => ({ class: kind })),
   waits: by(own(waits), (gate: string, outcome: string) => ({ gate, outcome })),
   stops: by(own(stops), (reason: StopReason) => ({ reason })),
+  refused: by(own(stops), (reason: StopReason, gate: string) => ({ reason, gate })),
   hedges: by(own(hedges), (event: Hedge["event"]) => ({ event }))
 })
 
@@ -456,9 +458,11 @@ const counting = (seriesOf: SeriesOf) => ({
     series.show(context)
   },
   onHedge: ({ event }, _error, context) => seriesOf(context).counted.hedges(event).updateUnsafe(1, context),
-  onStop: ({ reason }, _error, context) => {
+  onStop: ({ gate, reason }, _error, context) => {
     const series = seriesOf(context)
-    series.counted.stops(reason).updateUnsafe(1, context)
+    const { refused, stops } = series.counted
+    const counter = gate === undefined ? stops(reason) : refused(reason, registeredIn(context).gates.of(gate))
+    counter.updateUnsafe(1, context)
     if (reason === "quota-exhausted") series.refused(context)
     series.show(context)
   }

@@ -33,7 +33,7 @@ import { type AnySent, type Retried, Sent, stopOf } from "./internal/storedAttem
 import { NotSent } from "./internal/storedRefusal.ts"
 
 /**
- * The quota or a gate, such as an `AdaptiveRateLimiter`, refused the send: it was never made, and no policy retries it.
+ * The quota or a gate, such as an `AdaptiveRateLimiter`, refused a first send: it was never made, and no policy retries it.
  * It replaces the refusal itself, which has no Schema: include it in the error schema of the workflow.
  *
  * @category errors
@@ -94,7 +94,7 @@ type Needs<Success extends Any, Error extends Any> =
  *
  * The classifier sees the error as the activity fails with it, before it is stored: facts need not survive the Schema.
  * The state of a lifted schedule is rebuilt by stepping through the failures so far: its random draws may differ. A
- * lifted schedule must handle its own errors. A gate that the policy does not require may refuse a send too: then the
+ * lifted schedule must handle its own errors. A gate that the policy does not require may refuse a first send too: then the
  * activity fails with {@link NotSent}, which the type does not show. The name of an activity is its identity: this
  * combinator does not continue an execution that was stored without it.
  *

@@ -204,6 +204,14 @@ describe("AwsSdk.makeRetryStrategy", () => {
         assert.strictEqual(requests.length, 0)
       }).pipe(withQuota(), Effect.provide(AdaptiveRateLimiter.layer({ whenExceeded: "fail" }))))
 
+    it.effect("ends a call whose retry the limiter refuses with the error of the client", () =>
+      Effect.gen(function*() {
+        const { client, requests } = yield* strategic(awsAdaptive, [throttle, ok])
+        const { attempts, error } = yield* played(get(client), 10)
+        assert.deepStrictEqual([error.name, attempts, requests.length], ["ThrottlingException", 1, 1])
+        assert.strictEqual(yield* RetryQuota.balance, 500)
+      }).pipe(withQuota(), Effect.provide(AdaptiveRateLimiter.layer({ whenExceeded: "fail" }))))
+
     it.effect("gives the client its mode", () =>
       Effect.gen(function*() {
         for (const [policy, id] of [[awsStandard, "E"], [awsAdaptive, "F"]] as const) {

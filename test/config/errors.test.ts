@@ -30,7 +30,7 @@ const open = new CircuitBreaker.CircuitOpen({ key: "orders", retryAfter: seconds
 const lost = new CircuitBreaker.CircuitBreakerStoreError({ message: "lost" })
 const byKey = { WaiterFailed: [Schema.String, Schema.Finite], WaiterTimedOut: [Schema.String, Schema.Finite] } as const
 const stopOf = (info: RetryInfo.RetryInfo | undefined, reason: RetryDecision.StopReason) =>
-  new RetryDecision.Stop({ attempt: 3, info }, reason, 250)
+  new RetryDecision.Stop({ attempt: 3, info, gate: info && "ConcurrencyLimiter" }, reason, 250)
 
 /** Errors of each class, with values at their limits. */
 const samples: { readonly [Name in keyof typeof Schemas]: ReadonlyArray<Error> } = {

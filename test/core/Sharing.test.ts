@@ -259,7 +259,7 @@ describe("observers", () => {
             Effect.provideService(RetryObserver.CurrentObserver, observer)
           )
         )
-        assert.deepStrictEqual(stops, [["vetoed", 2]])
+        assert.deepStrictEqual(stops, [["vetoed", 1]])
       }).pipe(
         Effect.provide([
           RetryQuota.layer(),

@@ -350,11 +350,14 @@ describe("the quota of a promise", () => {
     }
   })
 
-  it("a limiter that fails fast rejects with RateLimitExceeded", async () => {
+  it("a limiter that fails fast ends a call with its own error, and rejects the next with RateLimitExceeded", async () => {
     const { clock, context } = world()
     const retry = make(awsAdaptive, { context, limiter: { whenExceeded: "fail" } })
-    const result = await clock.until(retry(scripted([new Throttled({})])))
-    assert.instanceOf((result as PromiseRejectedResult).reason, AdaptiveRateLimiter.RateLimitExceeded)
+    const busy = new Throttled({})
+    const ends = [await clock.until(retry(scripted([busy]))), await clock.until(retry(scripted([])))]
+    const [retried, first] = ends.map((end) => (end as PromiseRejectedResult).reason)
+    assert.strictEqual(retried, busy)
+    assert.instanceOf(first, AdaptiveRateLimiter.RateLimitExceeded)
   })
 })
 

@@ -693,7 +693,7 @@ describe("RetryStrategy", () => {
         assert.strictEqual(yield* refusal(strategy.acquireInitialToken()), "no-token")
         const fiber = yield* Effect.forkChild(Effect.flip(strategy.refreshRetryToken(token, new Transient())))
         yield* TestClock.adjust("1 minute")
-        assert.strictEqual((yield* Fiber.join(fiber))._tag, "RateLimitExceeded")
+        assert.strictEqual((yield* Fiber.join(fiber)).stop.gate, "AdaptiveRateLimiter")
         assert.strictEqual(yield* RetryQuota.balance, 500)
         const error = new Transient()
         const call = scripted([error])

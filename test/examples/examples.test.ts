@@ -216,6 +216,7 @@ describe("examples", () => {
     it.effect("says when to come back, and gives the tokens of the unsent retry back", () =>
       Effect.gen(function*() {
         const { send, times } = recording([busy])
+        assert.deepStrictEqual(yield* withBalance(Effect.flip(Adaptive.putOrBusy(send))), [Exit.succeed(busy), 500])
         assert.deepStrictEqual(yield* withBalance(Adaptive.putOrBusy(send)), [
           Exit.succeed("busy, try again in 1s 500ms"),
           500

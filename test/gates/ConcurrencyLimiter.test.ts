@@ -13,6 +13,7 @@ import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
 import * as CoolDown from "effect-retry/CoolDown"
 import { type Criticality, CurrentCriticality } from "effect-retry/Criticality"
 import { SendGateSuite } from "effect-retry/testing"
+import * as Cause from "effect/Cause"
 import * as Config from "effect/Config"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Data from "effect/Data"
@@ -20,7 +21,6 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
-import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
@@ -368,31 +368,35 @@ describe("ConcurrencyLimiter", () => {
             const error = errors[count++]
             return Effect.andThen(Effect.sleep(5), error === undefined ? Effect.void : Effect.fail(error))
           })
+          let end: string | undefined
           const fiber = yield* call.pipe(
             withRetry(policy),
             Effect.provideService(ConcurrencyLimiter.ConcurrencyLimiter, limiter),
-            Effect.flip,
-            Effect.option,
+            Effect.provideService(RetryObserver.CurrentObserver, {
+              onStop: ({ gate, reason }) => void (end = gate ?? reason)
+            }),
+            Effect.exit,
             Effect.forkChild
           )
           yield* TestClock.adjust("1 minute")
-          const error: any = Option.getOrUndefined(yield* Fiber.join(fiber))
-          return [count, error?.reason ?? error?._tag]
+          const exit = yield* Fiber.join(fiber)
+          if (Exit.isFailure(exit)) assert.strictEqual(Cause.squash(exit.cause), errors[count - 1])
+          return [count, end]
         })
       const timedOut = new TimedOut()
       // Nothing speaks for a retry yet.
-      assert.deepStrictEqual(yield* sends(timedOut), [1, "timing-out"])
-      assert.deepStrictEqual(yield* sends(timedOut), [1, "timing-out"])
+      assert.deepStrictEqual(yield* sends(timedOut), [1, "ConcurrencyLimiter"])
+      assert.deepStrictEqual(yield* sends(timedOut), [1, "ConcurrencyLimiter"])
       assert.deepStrictEqual(yield* sends(), [1, undefined])
       // There were two in a row: a success after them promises nothing for the next.
-      assert.deepStrictEqual(yield* sends(timedOut), [1, "timing-out"])
+      assert.deepStrictEqual(yield* sends(timedOut), [1, "ConcurrencyLimiter"])
       assert.deepStrictEqual(yield* sends(), [1, undefined])
       // The last was by chance, so the next may be.
       assert.deepStrictEqual(yield* sends(timedOut), [2, undefined])
-      assert.deepStrictEqual(yield* sends(timedOut, timedOut), [2, "timing-out"])
+      assert.deepStrictEqual(yield* sends(timedOut, timedOut), [2, "ConcurrencyLimiter"])
       const throttled = new Throttled({})
-      assert.deepStrictEqual(yield* sends(throttled, throttled, throttled), [3, "Throttled"])
-      assert.deepStrictEqual(yield* sends(throttled, timedOut), [2, "timing-out"])
+      assert.deepStrictEqual(yield* sends(throttled, throttled, throttled), [3, "max-attempts"])
+      assert.deepStrictEqual(yield* sends(throttled, timedOut), [2, "ConcurrencyLimiter"])
     }))
 
   it.effect("a send waits for a quarter of the timeout, once it has seen one", () =>

@@ -199,6 +199,8 @@ describe("an interruption", () => {
   })
 })
 
+const errorOf = (exit: Exit.Exit<unknown, unknown>) => Exit.isFailure(exit) ? Cause.squash(exit.cause) : undefined
+
 class Closed extends Data.TaggedError("Closed")<{ readonly retryAfter: Duration.Duration }> {
   readonly [SendGate.Refused] = true
   override get message(): string {
@@ -209,20 +211,33 @@ class Closed extends Data.TaggedError("Closed")<{ readonly retryAfter: Duration.
 describe("a gate", () => {
   class Door extends SendGate.Service<Door, Closed>()("test/RetryWorkflow/Door") {}
 
-  it.effect("may refuse a send, and the workflow stores that", () =>
+  /** Lets this many sends pass. */
+  const passing = (sends: number) => {
+    let asked = 0
+    return SendGate.layer(Door, {
+      name: "Door",
+      order: 1,
+      enter: (send) => {
+        if (++asked > sends) return Effect.fail(new Closed({ retryAfter: Duration.minutes(2) }))
+        return send.hold({ settle: () => undefined, cancel: () => undefined })
+      }
+    })
+  }
+
+  it.effect("may refuse a retry: the workflow ends with the error of its last attempt, and stores which gate", () =>
     Effect.gen(function*() {
-      let asked = 0
-      const door = SendGate.layer(Door, {
-        order: 1,
-        enter: (send) => {
-          if (++asked === 2) return Effect.fail(new Closed({ retryAfter: Duration.minutes(2) }))
-          return send.hold({ settle: () => undefined, cancel: () => undefined })
-        }
-      })
-      const run = yield* order({ policy: steady, around: door })
+      const run = yield* order({ policy: steady, around: passing(1) })
       assert.strictEqual(run.sends.length, 1)
-      assert.deepStrictEqual(run.notified, ["retry 1 in 20 for 0", "vetoed after 2", "else vetoed after 2 (undefined)"])
-      const error = Exit.isFailure(run.exit!) ? Cause.squash(run.exit.cause) : undefined
+      assert.deepStrictEqual(run.notified, ["retry 1 in 20 for 0", "vetoed after 1", "else vetoed after 1 (Door)"])
+      assert.deepInclude(errorOf(run.exit!), { _tag: "Down", attempt: 1 })
+    }))
+
+  it.effect("may refuse a first send, and the workflow stores that", () =>
+    Effect.gen(function*() {
+      const run = yield* order({ policy: steady, around: passing(0) })
+      assert.strictEqual(run.sends.length, 0)
+      assert.deepStrictEqual(run.notified, ["vetoed after 1", "else vetoed after 1 (undefined)"])
+      const error = errorOf(run.exit!)
       assert.instanceOf(error, RetryWorkflow.NotSent)
       assert.deepInclude(error, {
         _tag: "NotSent",

@@ -99,8 +99,8 @@ const live = (run: Run, messages: Encoded, script: Script, death: Death | undefi
       RetryWorkflow.retryOrElse(
         charging(run, process, script),
         script.policy,
-        (error, { attempts, info, reason }) => {
-          run.notified.push(`else ${reason} after ${attempts} (${info?.safety})`)
+        (error, { attempts, gate, info, reason }) => {
+          run.notified.push(`else ${reason} after ${attempts} (${gate ?? info?.safety})`)
           return Effect.fail(error)
         },
         script.options

@@ -111,26 +111,26 @@ export const traces: Readonly<Record<string, Readonly<Record<string, string>>>> 
     naive: "8a6a5aa370111bfe"
   },
   "noisy-neighbor": {
-    written: "b0379d8eda16366f",
+    written: "ab4ae25bb1b6f7b4",
     naive: "18946775d5ea2de9",
     awsStandard: "e584e861be498e65"
   },
   "cool-down-herd": {
-    written: "114afa7a989b71a7",
+    written: "cadc5c86b5aa2499",
     naive: "cb1e0f2c2b4d8a89",
     awsStandard: "5e06430d6779ca5c"
   },
   "two-fleets": {
-    written: "38abb6c1bb4b2f7a",
+    written: "fed21c671f32e552",
     naive: "fc8b803822856c67",
     awsStandard: "831cca8bbd566134"
   },
   "thin-fleet": {
-    written: "52123759f1bfb3b4",
+    written: "1d09139d43a1779e",
     awsStandard: "af099bb6eb0bda88"
   },
   "near-the-timeout": {
-    written: "23a8f8eae2d90b70",
+    written: "87f9606ebf39094d",
     awsStandard: "7ebcf8b0e84546b9"
   },
   "broken-instance": {
@@ -138,7 +138,7 @@ export const traces: Readonly<Record<string, Readonly<Record<string, string>>>> 
     awsStandard: "c499acf393592a3c"
   },
   "load-shedding": {
-    written: "3b3a16f177d659ca",
+    written: "5a67a15936603dea",
     awsStandard: "dc5b1d9f735d31bc"
   }
 }

@@ -29,7 +29,12 @@ const Reason = Schema.Literals([
 ])
 
 /** The end of retrying, as stored. */
-const Ended = Schema.Struct({ reason: Reason, attempts: Schema.Int, info: Schema.optionalKey(Facts) })
+const Ended = Schema.Struct({
+  reason: Reason,
+  attempts: Schema.Int,
+  gate: Schema.optionalKey(Schema.String),
+  info: Schema.optionalKey(Facts)
+})
 
 type Ended = typeof Ended.Type
 
@@ -85,9 +90,13 @@ export const factsOf = (facts: Facts | undefined): RetryInfo.RetryInfo | undefin
   facts && RetryInfo.make({ ...facts, retryAfter: facts.retryAfterMillis })
 
 /** The stored form of the end of retrying. */
-export const endedOf = ({ attempts, info, reason }: Stop): Ended =>
-  info === undefined ? { reason, attempts } : { reason, attempts, info: storedFacts(info) }
+export const endedOf = ({ attempts, gate, info, reason }: Stop): Ended => ({
+  reason,
+  attempts,
+  ...(gate && { gate }),
+  ...(info && { info: storedFacts(info) })
+})
 
 /** The end of retrying, restored. */
-export const stopOf = ({ attempts, info, reason }: Ended): Stop =>
-  new Stop({ attempt: attempts, info: factsOf(info) }, reason)
+export const stopOf = ({ attempts, gate, info, reason }: Ended): Stop =>
+  new Stop({ attempt: attempts, gate, info: factsOf(info) }, reason)
