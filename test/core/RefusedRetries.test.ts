@@ -73,13 +73,18 @@ const drivers: ReadonlyArray<readonly [string, Run]> = [
       (strategy) => Effect.provideService(RetryStrategy.run(call), RetryStrategy.RetryStrategy, strategy)
     )],
   ["RetryDriver", (call) => driven(call, RetryDriver.make(policy))],
-  ["retryPromise", (call) =>
-    Effect.contextWith((context: Context.Context<RetryQuota.RetryQuota>) =>
-      Effect.tryPromise({
-        try: () => retryPromise(() => Effect.runPromise(call as Effect.Effect<unknown>), policy, { context }),
-        catch: (error) => error
-      })
-    )]
+  [
+    "retryPromise",
+    (call) =>
+      Effect.contextWith((context: Context.Context<RetryQuota.RetryQuota>) =>
+        Effect.promise(() =>
+          retryPromise(() => Effect.runPromise(Effect.orDie(call)), policy, { context }).then(
+            Effect.succeed,
+            (error: unknown) => Effect.fail(error)
+          )
+        ).pipe(Effect.flatten)
+      )
+  ]
 ]
 
 /** Whatever service a gate has, calls find it. */
@@ -100,10 +105,7 @@ const ended = (run: Run, errors: ReadonlyArray<unknown>, layer: Layer.Layer<any>
       onStop: ({ attempts, gate, reason }) => void stops.push({ attempts, gate, reason })
     }
     const error = yield* Kit.runToEnd(
-      Effect.flip(run(call)).pipe(
-        Effect.provide(layerOf(layer)),
-        Effect.provide(RetryObserver.layerOnly(observer))
-      )
+      Effect.flip(run(call)).pipe(Effect.provide([layerOf(layer), RetryObserver.layerOnly(observer)]))
     )
     return { error, sends, stops, balance: yield* RetryQuota.balance }
   })
