@@ -1,7 +1,7 @@
 import type * as Clock from "effect/Clock"
-import { setTokens } from "../../quota/internal/setTokens.ts"
+import { DelegatingStore } from "../../quota/internal/delegatingStore.ts"
 import * as RetryQuota from "../../RetryQuota.ts"
-import type { Reservation, RetryQuotaStore } from "../../RetryQuotaStore.ts"
+import type { Ask, Reservation, RetryQuotaStore } from "../../RetryQuotaStore.ts"
 
 /** Tokens whose return after the send means a success. */
 const rewarded = (held: Reservation, reward: () => void): Reservation => {
@@ -25,29 +25,25 @@ const rewarded = (held: Reservation, reward: () => void): Reservation => {
 }
 
 /** The store, with `tokens` added by every success: of a first send, and of a retry in addition to what it took. */
-const rewardingStore = (store: RetryQuotaStore, tokens: number): RetryQuotaStore => ({
-  capacity: store.capacity,
-  successIncrement: tokens,
-  firstAttemptCost: store.firstAttemptCost,
-  whenExhausted: store.whenExhausted,
-  refresh: store.refresh,
-  gates: store.gates,
-  reserve: (cost, clock) => {
-    const reward = (): void => store.deposit(tokens, clock)
-    const answer = store.reserve(cost, clock)
+class RewardingStore extends DelegatingStore {
+  constructor(readonly store: RetryQuotaStore, private readonly tokens: number) {
+    super()
+  }
+
+  override get successIncrement(): number {
+    return this.tokens
+  }
+
+  override reserve(cost: number, clock: Clock.Clock): Reservation | undefined | Ask {
+    const reward = (): void => this.deposit(this.tokens, clock)
+    const answer = this.store.reserve(cost, clock)
     if (answer === undefined) return undefined
     return typeof answer === "function"
       ? (patience, hold) => answer(patience, (held) => hold(rewarded(held, reward)))
       : rewarded(answer, reward)
-  },
-  deposit: (amount: number, clock: Clock.Clock) => store.deposit(amount, clock),
-  set: (tokens, clock) => setTokens(store, tokens, clock),
-  balance: (clock) => store.balance(clock),
-  get isFull() {
-    return store.isFull
   }
-})
+}
 
 /** The quota, with `tokens` added by every success, whether retried or not. */
 export const rewardingEverySuccess = (tokens: number) => (quota: RetryQuota.Service): RetryQuota.Service =>
-  RetryQuota.fromStore(rewardingStore(quota.store, tokens))
+  RetryQuota.fromStore(new RewardingStore(quota.store, tokens))

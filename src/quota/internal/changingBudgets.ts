@@ -1,12 +1,11 @@
 import type * as Clock from "effect/Clock"
-import type * as Effect from "effect/Effect"
 import { monotonicMillis } from "../../internal/clock.ts"
 import type { Ask, Reservation, RetryQuotaStore } from "../../RetryQuotaStore.ts"
 import type { SendGate } from "../../SendGate.ts"
+import { DelegatingStore } from "./delegatingStore.ts"
 import { type GrpcThrottleOptions, GrpcThrottleStore } from "./grpcBudget.ts"
 import { InFlightStore } from "./inFlightBudget.ts"
 import { feeGate, JoinedStore } from "./joinedStore.ts"
-import { setTokens } from "./setTokens.ts"
 import { type ShareOptions, ShareStore } from "./shareBudget.ts"
 
 /** The budgets next to a bucket, if any. */
@@ -17,11 +16,10 @@ export interface BudgetOptions {
 }
 
 /** A bucket and the budgets next to it, which can be added, changed and removed while in use. */
-export class LiveBudgets implements RetryQuotaStore {
-  /** The bucket has its own, which a gate takes. */
-  readonly firstAttemptCost = 0
-  readonly gates: ReadonlyArray<SendGate>
-  readonly bucket: RetryQuotaStore
+export class LiveBudgets extends DelegatingStore {
+  /** The bucket. Deposits go to it; the budgets count sends themselves. */
+  readonly store: RetryQuotaStore
+  private readonly ownGates: ReadonlyArray<SendGate>
   private joined: JoinedStore
   private share: ShareStore | undefined = undefined
   private inFlight: InFlightStore | undefined = undefined
@@ -30,7 +28,8 @@ export class LiveBudgets implements RetryQuotaStore {
   private readonly refused: (cost: number, balance: number) => unknown
 
   constructor(bucket: RetryQuotaStore, refused: (cost: number, balance: number) => unknown) {
-    this.bucket = bucket
+    super()
+    this.store = bucket
     this.refused = refused
     this.joined = new JoinedStore([bucket], refused)
     const gate = (order: number, gateOf: () => SendGate | undefined): SendGate => ({
@@ -39,7 +38,7 @@ export class LiveBudgets implements RetryQuotaStore {
       enter: (send) => gateOf()?.enter(send)
     })
     const fee = feeGate(bucket, refused)
-    this.gates = [
+    this.ownGates = [
       gate(fee.order, () => bucket.firstAttemptCost > 0 ? fee : undefined),
       gate(0, () => this.options.inFlight && this.inFlight?.gates[0]),
       gate(1000, () => this.options.share && this.share?.gates[0]),
@@ -47,20 +46,13 @@ export class LiveBudgets implements RetryQuotaStore {
     ]
   }
 
-  get capacity(): number {
-    return this.bucket.capacity
+  /** The bucket has its own, which a gate takes. */
+  override get firstAttemptCost(): number {
+    return 0
   }
 
-  get refresh(): Effect.Effect<void> | undefined {
-    return this.bucket.refresh
-  }
-
-  get successIncrement(): number {
-    return this.bucket.successIncrement
-  }
-
-  get whenExhausted(): "stop" | "wait" {
-    return this.bucket.whenExhausted
+  override get gates(): ReadonlyArray<SendGate> {
+    return this.ownGates
   }
 
   /** A budget keeps its counts. */
@@ -79,23 +71,14 @@ export class LiveBudgets implements RetryQuotaStore {
       this.grpc.change(grpc)
     }
     const stores = [share && this.share, inFlight && this.inFlight, grpc && this.grpc]
-    this.joined = new JoinedStore([this.bucket, ...stores.flatMap((store) => store ?? [])], this.refused)
+    this.joined = new JoinedStore([this.store, ...stores.flatMap((store) => store ?? [])], this.refused)
   }
 
-  reserve(cost: number, clock: Clock.Clock): Reservation | undefined | Ask {
+  override reserve(cost: number, clock: Clock.Clock): Reservation | undefined | Ask {
     return this.joined.reserve(cost, clock)
   }
 
-  /** Deposits go to the bucket; the budgets count sends themselves. */
-  deposit(tokens: number, clock: Clock.Clock): void {
-    this.bucket.deposit(tokens, clock)
-  }
-
-  set(tokens: number, clock: Clock.Clock): void {
-    setTokens(this.bucket, tokens, clock)
-  }
-
-  balance(clock: Clock.Clock): number {
+  override balance(clock: Clock.Clock): number {
     return this.joined.balance(clock)
   }
 }

@@ -5,8 +5,8 @@ import * as Effect from "effect/Effect"
 import { monotonicMillis } from "../../internal/clock.ts"
 import type { Ask, Reservation, RetryQuotaStore, Shortage } from "../../RetryQuotaStore.ts"
 import type { Send, SendGate } from "../../SendGate.ts"
+import { setTokens } from "./delegatingStore.ts"
 import { Taken, untold } from "./reservation.ts"
-import { setTokens } from "./setTokens.ts"
 
 type Hold = Parameters<Ask>[1]
 

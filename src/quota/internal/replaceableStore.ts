@@ -4,7 +4,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { monotonicMillis } from "../../internal/clock.ts"
 import type { Ask, Reservation, RetryQuotaStore, Shortage } from "../../RetryQuotaStore.ts"
-import { setTokens } from "./setTokens.ts"
+import { DelegatingStore } from "./delegatingStore.ts"
 
 type Hold = Parameters<Ask>[1]
 
@@ -17,38 +17,23 @@ interface Wish {
 }
 
 /** A quota whose tokens can move to another place while in use. What was taken goes back to where it was taken. */
-export class MovingStore implements RetryQuotaStore {
+export class MovingStore extends DelegatingStore {
   /** Where the tokens are. */
   store: RetryQuotaStore
   /** Done when those who wait have to ask again. */
   private changed = Deferred.makeUnsafe<"changed">()
-  readonly refresh: Effect.Effect<void> = Effect.suspend(() => this.store.refresh ?? Effect.void)
+  private readonly refreshing = Effect.suspend(() => this.store.refresh ?? Effect.void)
 
   constructor(store: RetryQuotaStore) {
+    super()
     this.store = store
   }
 
-  get capacity(): number {
-    return this.store.capacity
+  override get refresh(): Effect.Effect<void> {
+    return this.refreshing
   }
 
-  get successIncrement(): number {
-    return this.store.successIncrement
-  }
-
-  get firstAttemptCost(): number {
-    return this.store.firstAttemptCost
-  }
-
-  get whenExhausted(): "stop" | "wait" {
-    return this.store.whenExhausted
-  }
-
-  get isFull(): boolean | undefined {
-    return this.store.isFull
-  }
-
-  reserve(cost: number, clock: Clock.Clock): Reservation | undefined | Ask {
+  override reserve(cost: number, clock: Clock.Clock): Reservation | undefined | Ask {
     const answer = this.store.reserve(cost, clock)
     if (typeof answer !== "function") return answer
     return (patience, hold) =>
@@ -56,18 +41,6 @@ export class MovingStore implements RetryQuotaStore {
         const untilMillis = monotonicMillis(clock) + Duration.toMillis(patience)
         return this.wait(answer, { cost, clock, untilMillis, hold })
       })
-  }
-
-  deposit(tokens: number, clock: Clock.Clock): void {
-    this.store.deposit(tokens, clock)
-  }
-
-  set(tokens: number, clock: Clock.Clock): void {
-    setTokens(this.store, tokens, clock)
-  }
-
-  balance(clock: Clock.Clock): number {
-    return this.store.balance(clock)
   }
 
   /** The tokens are elsewhere from now on, or options have changed: those who wait ask again, in their order. */

@@ -2,8 +2,8 @@ import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { checksOf } from "../../internal/checks.ts"
 import { monotonicMillis } from "../../internal/clock.ts"
+import { DelegatingStore } from "../../quota/internal/delegatingStore.ts"
 import { MemoryStore } from "../../quota/internal/memoryStore.ts"
-import { setTokens } from "../../quota/internal/setTokens.ts"
 import * as RetryQuota from "../../RetryQuota.ts"
 import type { Ask, Reservation, RetryQuotaStore } from "../../RetryQuotaStore.ts"
 
@@ -12,13 +12,7 @@ import type { Ask, Reservation, RetryQuotaStore } from "../../RetryQuotaStore.ts
  *
  * @internal
  */
-export class Ledger implements RetryQuotaStore {
-  readonly capacity: number
-  readonly successIncrement: number
-  readonly firstAttemptCost: number
-  readonly whenExhausted: "stop" | "wait"
-  readonly refresh: Effect.Effect<void> | undefined
-  readonly gates: RetryQuotaStore["gates"]
+export class Ledger extends DelegatingStore {
   /** The store with the tokens. */
   readonly store: RetryQuotaStore
   /** Whether tokens can come from elsewhere: from calls that succeed, or from a refill. */
@@ -29,36 +23,15 @@ export class Ledger implements RetryQuotaStore {
   private readonly asks = new Set<object>()
 
   constructor(store: RetryQuotaStore, gains: boolean) {
+    super()
     this.store = store
     this.gains = gains
-    this.capacity = store.capacity
-    this.successIncrement = store.successIncrement
-    this.firstAttemptCost = store.firstAttemptCost
-    this.whenExhausted = store.whenExhausted
-    this.refresh = store.refresh
-    this.gates = store.gates
   }
 
-  reserve(cost: number, clock: Clock.Clock): Reservation | undefined | Ask {
+  override reserve(cost: number, clock: Clock.Clock): Reservation | undefined | Ask {
     const answer = this.store.reserve(cost, clock)
     if (answer === undefined) return undefined
     return typeof answer === "function" ? this.asking(answer) : this.noted(answer)
-  }
-
-  deposit(tokens: number, clock: Clock.Clock): void {
-    this.store.deposit(tokens, clock)
-  }
-
-  set(tokens: number, clock: Clock.Clock): void {
-    setTokens(this.store, tokens, clock)
-  }
-
-  balance(clock: Clock.Clock): number {
-    return this.store.balance(clock)
-  }
-
-  get isFull(): boolean | undefined {
-    return this.store.isFull
   }
 
   /** Tokens taken and not settled. */
