@@ -71,6 +71,10 @@ export const warnFallbackTooSmall = (context: AnyContext, clock: Clock.Clock, co
     `a retry costs ${cost}, the fallback of its RetryQuota holds ${capacity}: none is made while Redis does not respond`
   )
 
+/** Retries that were paid for may be paid for again: too many of them. */
+export const warnLost = (context: AnyContext, clock: Clock.Clock, name: string): void =>
+  warn(context, clock, `Redis has lost the retry quota ${JSON.stringify(name)}: it starts over`)
+
 /** This many, each so short-lived, in such quick succession, are no coincidence. */
 const few = 10
 const brieflyMillis = 60_000

@@ -15,7 +15,7 @@
  * @since 0.1.0
  */
 
-import type * as Clock from "effect/Clock"
+import * as Clock from "effect/Clock"
 import type * as Config from "effect/Config"
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
@@ -28,7 +28,7 @@ import { FirstWords, others } from "../internal/boundedLabels.ts"
 import { type Checks, checks, checksOf, known } from "../internal/checks.ts"
 import { isObject } from "../internal/invalidField.ts"
 import { configured } from "../internal/layerConfig.ts"
-import { warnFallbackTooSmall, watchedQuota } from "../internal/sharing.ts"
+import { warnFallbackTooSmall, warnLost, watchedQuota } from "../internal/sharing.ts"
 import type { InvalidOption } from "../InvalidOption.ts"
 import type { StoreOptions } from "../quota/internal/memoryStore.ts"
 import { CurrentResource } from "../RetryObserver.ts"
@@ -242,7 +242,8 @@ export const opened = ({ name, store: options, terms, times }: Valid, connect: C
     const onChange = (reason: string | undefined, isNews: boolean) =>
       Effect.andThen(show(resource, reason !== undefined), isNews ? log(name, reason) : Effect.void)
     const exchanges = yield* Exchanges.make({ ...times, connect, onChange })
-    const client = new Client(terms, exchanges, tokens)
+    const lost = () => warnLost(context, Context.get(context, Clock.Clock), name)
+    const client = new Client(terms, exchanges, lost, tokens)
     const isConnected = connect.isConnected()
     if (!isConnected) exchanges.decideAlone(client)
     yield* show(resource, !isConnected)
@@ -289,9 +290,9 @@ const over = (valid: Valid, connect: Connect) =>
  *
  * **Gotchas**
  *
- * If Redis loses its data (a restart without persistence, a failover, an eviction), the quota starts over. In a network
- * split, each process has its fallback, so the fleet makes as many retries as all fallbacks together allow: in large
- * fleets, give them a smaller capacity.
+ * If Redis loses its data (a restart without persistence, a failover, an eviction), the quota starts over, and each
+ * process logs that once. In a network split, each process has its fallback, so the fleet makes as many retries as all
+ * fallbacks together allow: in large fleets, give them a smaller capacity.
  *
  * @category constructors
  * @since 0.1.0

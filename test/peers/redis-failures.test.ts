@@ -374,8 +374,9 @@ describe("a shared quota", () => {
       assert.isAtLeast(after - stepped, 190)
     }))
 
-  it.live("starts over when Redis has lost it, and gives nothing back twice", () =>
-    Effect.gen(function*() {
+  it.live("starts over when Redis has lost it, gives nothing back twice, and says so once", () => {
+    const { layer, lines } = logged(/has lost the retry quota/)
+    return Effect.gen(function*() {
       const port = yield* freePort
       yield* startRedis(port)
       const quota = yield* quotaAt(urlOf(port), named({ capacity: 100, initial: 60 }))
@@ -384,7 +385,11 @@ describe("a shared quota", () => {
       yield* command(port, "FLUSHALL")
       for (const lease of taken) yield* lease.giveBack
       assert.strictEqual(yield* quota.balance, 60)
-    }))
+      yield* command(port, "FLUSHALL")
+      assert.strictEqual(yield* quota.balance, 60)
+      assert.lengthOf(lines, 1)
+    }).pipe(Effect.provide(layer))
+  })
 
   it.live("does not delay a start that finds no Redis, and shares as soon as there is one", () =>
     Effect.gen(function*() {

@@ -119,7 +119,7 @@ describe("a Redis that fails", () => {
       const answers: Array<Effect.Effect<unknown, Redis.RedisError>> = []
       const redis = yield* sending((command) => {
         commands.push(command)
-        return command === "SCRIPT" ? Effect.succeed("sha") : answers.shift() ?? Effect.succeed(["500", 0])
+        return command === "SCRIPT" ? Effect.succeed("sha") : answers.shift() ?? Effect.succeed(["500", 1, 0])
       })
       const quota = yield* Effect.provideService(RetryQuotaRedis.make({ name: "test" }), Redis.Redis, redis)
       answers.push(redisError("NOSCRIPT No matching script. Please use EVAL."))

@@ -18,6 +18,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
 import * as Metric from "effect/Metric"
 import * as Option from "effect/Option"
 import * as Redis from "effect/persistence/Redis"
@@ -85,6 +86,30 @@ describe("RetryQuotaRedis", () => {
         const named = Array.from({ length: 100 }, (_, count) => `q${count}`)
         assert.sameMembers([...new Set(of("retry_quota_decisions"))], [...named, "(others)"])
       }).pipe(registry(), Effect.scoped))
+  })
+
+  it.effect("a quota that Redis has lost, by a flush or an eviction, starts over, and a line says so, once", () => {
+    const lines: Array<string> = []
+    const logger = Logger.make(({ logLevel, message }) => void lines.push(`${logLevel}: ${[message].flat().join(" ")}`))
+    return Effect.gen(function*() {
+      const redis = new FakeRedis()
+      const options = { name: "lost", leaseTime: "1 minute", idleTimeToLive: "10 minutes" } as const
+      const quota = yield* make(redis, options)
+      const retries = Effect.forEach([1, 2], () => inTime(quota.reserve(5)))
+      yield* retries
+      // Redis forgets a process, and then a quota, that has not asked for so long.
+      for (const idle of ["2 minutes", "11 minutes"] as const) {
+        yield* TestClock.adjust(idle)
+        redis.states.clear()
+        yield* retries
+      }
+      assert.deepStrictEqual(lines, [])
+      for (const _ of [1, 2]) {
+        redis.states.clear()
+        yield* retries
+      }
+      assert.deepStrictEqual(lines, ["Warn: effect-retry: Redis has lost the retry quota \"lost\": it starts over"])
+    }).pipe(Effect.scoped, Effect.provide(Logger.layer([logger])))
   })
 
   describe("when Redis does not answer as it should", () => {

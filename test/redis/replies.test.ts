@@ -20,9 +20,15 @@ const readers = {
     [0, "0", Infinity, "1", "0"],
     [0, "0"]
   ]],
-  "a quota": [(answer: unknown) => replyOf(answer, 1), ["5", -1], [["-1", 0], ["", 0], ["5", -2], ["5", Infinity], [
-    "5"
-  ], ["5", 0, 0]]]
+  "a quota": [(answer: unknown) => replyOf(answer, 1), ["5", 3, -1], [
+    ["-1", 3, 0],
+    ["", 3, 0],
+    ["5", -1, 0],
+    ["5", 3, -2],
+    ["5", 3, Infinity],
+    ["5", 3],
+    ["5", 3, 0, 0]
+  ]]
 } as const
 
 describe.each(Object.entries(readers))("an answer for %s", (_, [read, valid, invalid]) => {

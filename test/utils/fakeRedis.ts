@@ -134,7 +134,7 @@ class Exchange {
     this.pass()
     this.reader.each(() => this.section())
     const answers = this.answers()
-    return [String(this.state.tokens), ...answers]
+    return [String(this.state.tokens), this.last, ...answers]
   }
 
   private pass(): void {

@@ -37,12 +37,12 @@ export const shared = (options?: Partial<RetryQuotaRedis.Options>, redis = new F
     return { redis, quota }
   })
 
-/** Collects the lines that quotas log. */
-export const logged = () => {
+/** Collects the lines that quotas log about who decides, or others. */
+export const logged = (wanted = /^retry quota/) => {
   const lines: Array<string> = []
   const logger = Logger.make<unknown, void>(({ logLevel, message }) => {
     const text = String(Array.isArray(message) ? message[0] : message)
-    if (text.startsWith("retry quota")) lines.push(`${logLevel}: ${text}`)
+    if (wanted.test(text)) lines.push(`${logLevel}: ${text}`)
   })
   return { lines, layer: Logger.layer([logger]) }
 }

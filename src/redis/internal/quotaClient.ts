@@ -71,9 +71,14 @@ export class Client implements Topic<Reply> {
   private former: { readonly local: LiveStore; readonly untilMillis: number } | undefined = undefined
   /** Until Redis has responded, a quota that it does not have yet begins with the tokens known here. */
   private isNew = true
+  /** Until when Redis remembers this process for sure. */
+  private rememberedUntilMillis = -Infinity
+  private readonly lost: () => void
 
-  constructor(terms: QuotaTerms, exchanges: Exchanges, tokens = terms.settings.initial) {
+  /** Calls `lost` when Redis has lost the quota. */
+  constructor(terms: QuotaTerms, exchanges: Exchanges, lost: () => void, tokens = terms.settings.initial) {
     this.terms = terms
+    this.lost = lost
     this.exchanges = exchanges
     this.tokens = tokens
     // Expired leases need no report any more.
@@ -206,6 +211,9 @@ export class Client implements Topic<Reply> {
       ask: (redis) => redis.eval(script)(settings, told),
       replyOf: (answer) => replyOf(answer, told.wanted.length),
       answered: (reply) => {
+        const { idleMillis, leaseMillis } = this.terms.settings
+        if (reply.last === 0 && this.nowMillis < this.rememberedUntilMillis) this.lost()
+        this.rememberedUntilMillis = this.nowMillis + Math.min(leaseMillis, idleMillis / 2)
         this.isNew = false
         this.outbox.arrived(sequence)
         this.settle(questions, reply)

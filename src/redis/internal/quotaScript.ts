@@ -38,6 +38,8 @@ export interface Exchange {
 /** The response of Redis. */
 export interface Reply {
   readonly tokens: number
+  /** The last exchange of this process that Redis knew of; 0 for none. */
+  readonly last: number
   /** For each reservation: 0 if granted, else milliseconds until it could be, -1 for never. */
   readonly millis: ReadonlyArray<number>
 }
@@ -151,7 +153,7 @@ for _ = 1, number() do
 end
 
 local waits = false
-local reply = { "" }
+local reply = { "", last }
 local changed = {}
 local function set(member, score)
   changed[#changed + 1] = exact(score)
@@ -186,8 +188,10 @@ return reply
 
 /** The reply, or `undefined` if it is invalid. */
 export const replyOf = (answer: unknown, wanted: number): Reply | undefined => {
-  if (!Array.isArray(answer) || answer.length !== wanted + 1) return undefined
-  const [tokens = NaN, ...millis] = answer.map(numberOf)
+  if (!Array.isArray(answer) || answer.length !== wanted + 2) return undefined
+  const [tokens = NaN, last = NaN, ...millis] = answer.map(numberOf)
   const isAmount = (amount: number, least: number) => amount >= least && amount < Infinity
-  return isAmount(tokens, 0) && millis.every((each) => isAmount(each, -1)) ? { tokens, millis } : undefined
+  return isAmount(tokens, 0) && isAmount(last, 0) && millis.every((each) => isAmount(each, -1))
+    ? { tokens, last, millis }
+    : undefined
 }
