@@ -17,7 +17,7 @@ import * as Backoff from "../../Backoff.ts"
 import { maxDelayMillis } from "../../engine/delay.ts"
 import { also, checksOf, known } from "../../internal/checks.ts"
 import * as codes from "../../internal/classification/errorCodes.ts"
-import { statusOf } from "../../internal/classification/wire.ts"
+import { headerIn, statusOf } from "../../internal/classification/wire.ts"
 import { get, short } from "../../internal/tryGet.ts"
 import * as RetryClassifier from "../../RetryClassifier.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
@@ -330,21 +330,14 @@ const crc32 = (bytes: Uint8Array): number => {
   return (crc ^ 0xffffffff) >>> 0
 }
 
-/** The values of a header with a lowercase name. */
-const valuesOf = (headers: CheckedResponse["headers"], header: string): ReadonlyArray<unknown> =>
-  typeof headers.get === "function"
-    ? [headers.get(header)]
-    : Object.entries(headers).filter(([name]) => name.toLowerCase() === header).map(([, value]) => value)
-
 const checkerOf = ({ headers: checked }: Index): ServiceRetry["checkBody"] => ({ body, headers }) =>
   Effect.suspend(() => {
+    const read = headerIn(headers)
     for (const header of checked) {
-      for (const value of valuesOf(headers, header)) {
-        const text = String(value).trim()
-        if (!/^\d+$/.test(short(text))) continue
-        const actual = crc32(body)
-        if (actual !== Number(text)) return Effect.fail(new ChecksumError({ header, expected: Number(text), actual }))
-      }
+      const text = String(read(header)).trim()
+      if (!/^\d+$/.test(short(text))) continue
+      const actual = crc32(body)
+      if (actual !== Number(text)) return Effect.fail(new ChecksumError({ header, expected: Number(text), actual }))
     }
     return Effect.void
   })

@@ -34,6 +34,9 @@ export const isRetryStatus: (status: number) => boolean = isWorthARetry
 /** Whether a value is a response of Effect's HTTP client. */
 export const isResponse = (u: unknown): u is HttpClientResponse => get(u, ResponseTypeId) === ResponseTypeId
 
+/** Whether it may be a failure: what has no readable status is none. */
+export const mayFail = (response: unknown): boolean => (get(response, "status") as number) >= 400
+
 const safetyOf = (request: HttpClientRequest, neverProcessed: boolean): RetryInfo.Safety =>
   neverProcessed || isRepeatable(request) ? "Yes" : "Maybe"
 

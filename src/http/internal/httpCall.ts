@@ -14,13 +14,14 @@ import { worldOf } from "../../engine/environment.ts"
 import { retrying as loop } from "../../engine/loop.ts"
 import { headersIn, remainingIn } from "../../internal/propagation.ts"
 import type { AnyContext, AnyFiber } from "../../internal/shared.ts"
+import { look } from "../../internal/tryGet.ts"
 import * as ResourceLimiters from "../../resources/ResourceLimiters.ts"
 import { CurrentClassifier, type RetryClassifier } from "../../RetryClassifier.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
 import { combine, CurrentObserver, observerOf, type RetryObserver } from "../../RetryObserver.ts"
 import { timedOut } from "./attemptTimeout.ts"
 import { isWorthReading, readAhead } from "./bufferedBody.ts"
-import { inside, isResponse } from "./classifyResponse.ts"
+import { inside, isResponse, mayFail } from "./classifyResponse.ts"
 import { discard } from "./discardBody.ts"
 import { isRepeatable } from "./requestSafety.ts"
 import { isOneShot } from "./resendableBody.ts"
@@ -104,8 +105,10 @@ class HttpCall {
   private readonly inspected = (
     response: HttpClientResponse
   ): Effect.Effect<HttpClientResponse, HttpClientResponse> => {
-    if (response.status < 400) return Effect.succeed(response)
-    return isWorthReading(response) ? Effect.flatMap(readAhead(response), this.judged) : this.judged(response)
+    if (!mayFail(response)) return Effect.succeed(response)
+    return look(() => isWorthReading(response))
+      ? Effect.flatMap(readAhead(response), this.judged)
+      : this.judged(response)
   }
 
   private readonly judged = (response: HttpClientResponse): Effect.Effect<HttpClientResponse, HttpClientResponse> => {

@@ -5,7 +5,7 @@ import * as Option from "effect/Option"
 import { Hedge } from "../../hedge/Hedge.ts"
 import { type HedgeOptions, hedging as race } from "../../hedge/internal/race.ts"
 import { classify, CurrentClassifier, type RetryClassifier } from "../../RetryClassifier.ts"
-import { inside, isResponse } from "./classifyResponse.ts"
+import { inside, isResponse, mayFail } from "./classifyResponse.ts"
 import { discard } from "./discardBody.ts"
 import type { Send } from "./httpCall.ts"
 import { isRepeatable } from "./requestSafety.ts"
@@ -29,7 +29,7 @@ export const hedging =
       const sent: Effect.Effect<HttpClientResponse, E | HttpClientResponse, R> = Effect.flatMap(
         Effect.provideService(send, CurrentClassifier, outer),
         (response) =>
-          response.status >= 400 && Option.isSome(classify(classifier, response))
+          mayFail(response) && Option.isSome(classify(classifier, response))
             ? Effect.fail(response)
             : Effect.succeed(response)
       )

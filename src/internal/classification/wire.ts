@@ -51,10 +51,13 @@ export const isRetryStatus = (status: number): boolean =>
   status === 408 || status === 425 || status === 429 ||
   (status >= 500 && status < 600 && !finalStatuses.includes(status))
 
-/** The headers of a plain record, in any case, or of a `Headers` object, by lowercase name. */
+/** The headers of a response that Node's client keeps. Source: `maxHeadersCount` of `node:http`. */
+const mostHeaders = 2000
+
+/** The headers of a plain record, in any case (of the first so many), or of a `Headers` object, by lowercase name. */
 export const headerIn = (headers: any): (name: string) => unknown => {
   if (typeof headers.get === "function") return (name) => headers.get(name) ?? undefined
-  const names = new Map(Object.keys(headers).map((name) => [name.toLowerCase(), name]))
+  const names = new Map(Object.keys(headers).slice(0, mostHeaders).map((name) => [name.toLowerCase(), name]))
   return (name) => headers[names.get(name) ?? name]
 }
 
