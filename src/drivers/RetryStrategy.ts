@@ -35,7 +35,7 @@ import type { Refused } from "../internal/refused.ts"
 import { type AnyContext, shared } from "../internal/shared.ts"
 import { isStop, type Retry, type RetryDecision, type Stop, type StopReason } from "../RetryDecision.ts"
 import * as RetryInfo from "../RetryInfo.ts"
-import { call as observed } from "../RetryObserver.ts"
+import { call as observed, observerOf } from "../RetryObserver.ts"
 import type { RetryPolicy } from "../RetryPolicy.ts"
 import type { QuotaExhausted } from "../RetryQuota.ts"
 
@@ -309,6 +309,12 @@ class Strategy<Refusal> implements Service<Refusal> {
     return found
   }
 
+  /** A whole call, with what the observer puts around it. */
+  observed<A, E, R>(call: Effect.Effect<A, E, R>, { context }: AnyFiber): Effect.Effect<A, E, R> {
+    const around = this.contextOf(context)
+    return observerOf(around).onCall?.(call, around) ?? call
+  }
+
   /** What a run holds goes back if this fails, or is interrupted. */
   private settling<A, E, R>(self: Effect.Effect<A, E, R>, run: Run): Effect.Effect<A, E, R> {
     return Effect.onError(self, () => Effect.sync(() => run.ended()))
@@ -499,9 +505,10 @@ export const run = <A, E, R>(
           onSuccess: (next) => attempt(next, following(metadata, error, next, now)),
           onFailure: () => Effect.fail(error)
         }))
-    return observed(Effect.matchEffect(strategy.acquireInitialToken(operation), {
+    const call = Effect.matchEffect(strategy.acquireInitialToken(operation), {
       onSuccess: (token) => attempt(token, first),
       onFailure: () => sending(send, first)
-    }))
+    })
+    return strategy instanceof Strategy ? Effect.withFiber((fiber) => strategy.observed(call, fiber)) : observed(call)
   })
 }

@@ -11,7 +11,8 @@ import {
   RetryQuota,
   RetryStrategy,
   SendGate,
-  withRetry
+  withRetry,
+  withRetryOrElse
 } from "effect-retry"
 import * as AwsSdk from "effect-retry/AwsSdk"
 import * as CircuitBreakerGate from "effect-retry/CircuitBreakerGate"
@@ -126,10 +127,11 @@ const within = (made: Any, layer: Layer.Layer<any, unknown, any>, call: Call): C
     using(made, Layer.buildWithScope(layer, scope), (built) => Effect.provideContext(call, built))
   )
 
-const hedge = { after: 0 }
+const hedge = { after: Infinity }
 
 const drivers: Readonly<Record<string, Drive>> = {
   "`withRetry`": (policy) => withRetry(sending(), policy),
+  "`withRetryOrElse`": (policy) => withRetryOrElse(sending(), policy, Effect.fail),
   "`Effect.retry`": (policy) => Effect.retry(sending(), policy),
   "`RetryHttp.retry`": (policy) => RetryHttp.retry(client(), policy).execute(request),
   "`RetryGrpc.unary`": (policy) => withRetry(unary(), policy),
@@ -177,6 +179,7 @@ const drivers: Readonly<Record<string, Drive>> = {
   "`RetryConfig.hedged`": () => RetryConfig.hedged("a")(sending()),
   "`Hedge.hedged`": () => Hedge.hedged(sending(), hedge),
   "`RetryHttp.hedge`": () => RetryHttp.hedge(client(), hedge).execute(request),
+  "`AwsSdk.sendHedged`": () => AwsSdk.sendHedged(dynamo([busy, ok]).client, getItem(), hedge),
   "`RetryGrpc.hedged`": () => RetryGrpc.hedged({ maxAttempts: 2, nonFatalStatusCodes: [14] })(unary())
 }
 
@@ -222,7 +225,7 @@ const config = (used: Used): Any => {
   return Context.make(RetryConfig.RetryConfig, Object.create(service, { lives: { get: lives } }))
 }
 
-const services: Readonly<Record<string, (used: Used, place: string) => Any>> = {
+const services: Readonly<Record<string, Service>> = {
   "policy of `RetryConfig`": config,
   quota,
   "quota of a resource that the call names": (used, place) =>
@@ -243,20 +246,27 @@ const services: Readonly<Record<string, (used: Used, place: string) => Any>> = {
   hedging
 }
 
+const onCall = (used: Used): Any => {
+  const around: RetryObserver.RetryObserver["onCall"] = (self) => Effect.andThen(Effect.sync(used), self)
+  return Context.make(RetryObserver.CurrentObserver, { onCall: around }) as Any
+}
+
+type Service = (used: Used, place: string) => Any
+
 type Place = "policy" | "made" | "call"
 
 /** What the types of all drivers need. */
 const needed: ReadonlyArray<Any> = [quota, hedging, config].map((make) => make(() => undefined))
 
 /** Which of the places are used. */
-const usedBy = (drive: Drive, service: string, places: ReadonlyArray<Place>) =>
+const usedBy = (drive: Drive, service: Service, places: ReadonlyArray<Place>) =>
   Effect.gen(function*() {
     const used = new Set<Place>()
     const base: Any = [Context.make(Clock.Clock, yield* Clock.Clock) as Any, ...needed]
       .reduce((one, other) => Context.merge(one, other))
     const at = (place: Place): Any =>
-      places.includes(place) ? services[service]!(() => used.add(place), place) : Context.empty() as Any
-    const given: any = service.startsWith("policy") ? RetryConfig.live("a") : awsStandard2026
+      places.includes(place) ? service(() => used.add(place), place) : Context.empty() as Any
+    const given: any = service === config ? RetryConfig.live("a") : awsStandard2026
     const policy = places.includes("policy")
       ? RetryPolicy.provided(given, Layer.succeedContext(at("policy")))
       : given
@@ -272,7 +282,7 @@ const usedBy = (drive: Drive, service: string, places: ReadonlyArray<Place>) =>
   })
 
 /** The places in the order in which they are looked at. */
-const cell = (drive: Drive, service: string) =>
+const cell = (drive: Drive, service: Service) =>
   Effect.gen(function*() {
     const cells: Array<string> = []
     let places: ReadonlyArray<Place> = drive === drivers["`RetryWorkflow.retry`"]
@@ -303,7 +313,7 @@ describe("what comes from where", () => {
     Effect.gen(function*() {
       const tried: Array<readonly [string, ReadonlyArray<string>]> = []
       for (const [name, drive] of Object.entries(drivers)) {
-        tried.push([name, yield* Effect.forEach(Object.keys(services), (service) => cell(drive, service))])
+        tried.push([name, yield* Effect.forEach(Object.values(services), (service) => cell(drive, service))])
       }
       const rows = joined(tried)
       const columns = joined(transposed(rows, Object.keys(services)))
@@ -315,5 +325,13 @@ describe("what comes from where", () => {
       const table = lines.map((cells) => `| ${cells.join(" | ")} |`.replace("|  |", "| |")).join("\n")
       const page = fs.readFileSync(new URL("../../docs/sharing.md", import.meta.url), "utf8")
       assert.isTrue(page.includes(table), table)
+    }))
+
+  it.effect("an observer that runs something around calls is the one that is notified of them", () =>
+    Effect.gen(function*() {
+      for (const [name, drive] of Object.entries(drivers)) {
+        const around = yield* cell(drive, onCall)
+        if (around !== "-") assert.strictEqual(around, yield* cell(drive, services["observer"]!), name)
+      }
     }))
 })
