@@ -370,8 +370,9 @@ export type Transform = <E, R>(self: HttpClient.HttpClient.With<E, R>) => HttpCl
  * **Details**
  *
  * Quota, limiter and gates come from where this effect runs, for every caller, or, if it has none there, from the call.
- * Where the call names a resource (`ResourceLimiters.get`, `quota`), those of the resource apply. Everything else, such as
- * span, classifier and observer, comes from the call, or, if it has none, from there.
+ * Where the call names a resource (`ResourceLimiters.get`, `quota`), those of the resource apply. Classifier and observer
+ * come from the call, or, if it has none, from there; the policy of `RetryConfig.live` from there alone. Everything else,
+ * such as the span, is that of the call.
  *
  * **Gotchas**
  *

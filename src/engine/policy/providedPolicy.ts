@@ -114,9 +114,9 @@ export const withServices = <A, R>(
     Effect.map(
       Effect.orDie(services?.build ?? Effect.succeed(Context.empty())),
       (provided) => {
-        const made = Context.add(context as AnyContext, Provided, provided) as AnyContext
-        const { services } = worldOf(made)
-        return make({ ...parts, services: undefined, live: live && (() => live(services)) }, made)
+        const made = (services === undefined ? context : Context.add(context, Provided, provided)) as AnyContext
+        const around = worldOf(made).services
+        return make({ ...parts, services: undefined, live: live && (() => live(around)) }, made)
       }
     )
   )
