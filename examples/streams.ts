@@ -1,11 +1,31 @@
 /**
  * Streams: `Stream.retry` resets its count with every element, so a stream that emits one and fails is retried forever.
  *
- * `untilFirst` retries until there is an element and then no more; `resume` reopens the stream where it broke off.
+ * `untilFirst` retries until there is an element, or one that counts, and then no more; `resume` reopens the stream where
+ * it broke off.
  */
-import { Effect, Option, Stream } from "effect"
-import { awsStandard, type RetryQuota, withRetry } from "effect-retry"
+import { Stream } from "effect"
+import { awsStandard } from "effect-retry"
 import * as RetryStream from "effect-retry/RetryStream"
+
+/** A feed of changes sends heartbeats while nothing changes. */
+export interface Message {
+  readonly kind: "heartbeat" | "change"
+}
+
+/** Retried until the first change: a heartbeat is none. */
+export const changes = <E>(feed: Stream.Stream<Message, E>) =>
+  feed.pipe(
+    RetryStream.untilFirst(awsStandard, {
+      begins: ({ kind }: Message) => kind === "change"
+    }),
+    Stream.filter(({ kind }) => kind === "change")
+  )
+
+import { withRetry } from "effect-retry/Attempt"
+import type * as RetryQuota from "effect-retry/RetryQuota"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import { ended, inVirtualTime, main, print, Unavailable } from "./support/program.ts"
 
 export interface Line {

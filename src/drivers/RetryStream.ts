@@ -4,19 +4,18 @@
  * `Stream.retry` resets its count with every element: a stream that emits an element and fails is retried forever,
  * under any policy, and its elements are repeated each time. Its first send is unseen by gates and quota, since Effect
  * begins the schedule at the first failure. This module has two ways that end and see every send. {@link untilFirst}
- * retries until there is an element, and then no more: no element is received twice. {@link resume} reopens the stream
+ * retries until the stream has begun, and then no more: no element is received twice. {@link resume} reopens the stream
  * where it broke off.
  *
  * @since 0.1.0
  */
 
-import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Cause from "effect/Cause"
 import * as Channel from "effect/Channel"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { dual } from "effect/Function"
+import { constTrue, dual } from "effect/Function"
 import * as Option from "effect/Option"
 import * as Pull from "effect/Pull"
 import type * as Schedule from "effect/Schedule"
@@ -24,34 +23,113 @@ import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { withRetry } from "../Attempt.ts"
 import { settling } from "../engine/send.ts"
-import { checksOf, known } from "../internal/checks.ts"
+import { callable, checksOf, known } from "../internal/checks.ts"
 import type { Refused } from "../internal/refused.ts"
+import { guarded } from "../internal/tryGet.ts"
+import { type Elements, Unbegun } from "../internal/unbegun.ts"
+import * as RetryInfo from "../RetryInfo.ts"
 import type { RetryPolicy } from "../RetryPolicy.ts"
 import * as RetryStrategy from "./RetryStrategy.ts"
-
-type Elements<A> = NonEmptyReadonlyArray<A>
 
 /** A running stream: pulls its elements, and knows whether it has ended. */
 type Pulled<A, E, R> = Pull.Pull<Elements<A>, E, void, R>
 
-/** Opens a stream until its first elements arrive, or its end. If it fails before, it is closed. */
-const opened = <A, E, R>(self: Stream.Stream<A, E, R>, around: Scope.Scope): Effect.Effect<Pulled<A, E, R>, E, R> =>
-  Effect.flatMap(Scope.fork(around), (scope) =>
-    Channel.toPullScoped(self.channel, scope).pipe(
-      Effect.flatMap((pull) => {
-        const ended: Pulled<A, E, R> = Cause.done()
-        return Pull.catchDone(Effect.map(pull, (first) => after(first, pull)), () => Effect.succeed(ended))
-      }),
-      Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause)))
-    )) as Effect.Effect<Pulled<A, E, R>, E, R>
-
-const after = <A, E, R>(first: Elements<A>, pull: Pulled<A, E, R>): Pulled<A, E, R> => {
-  let isGiven = false
-  return Effect.suspend((): Pulled<A, E, R> => {
-    if (isGiven) return pull
-    isGiven = true
-    return Effect.succeed(first)
+/** Emits what was held back, then the rest. */
+const given = <A, E, R>(held: Array<Elements<A>>, rest: Pulled<A, E, R>): Pulled<A, E, R> =>
+  Effect.suspend((): Pulled<A, E, R> => {
+    const first = held.shift()
+    return first === undefined ? rest : Effect.succeed(first)
   })
+
+/**
+ * What a stream emits before it begins.
+ *
+ * @internal
+ */
+export interface Beginning<A> {
+  /** Whether the stream has begun with this element. */
+  readonly begins: (element: A) => boolean
+  /** The error that an element reports instead. Then a stream that ends before it begins has failed too. */
+  readonly failure?: ((element: A) => { readonly cause: unknown } | undefined) | undefined
+}
+
+/** Closes what a failed attempt opened. Its failure remains what it is, even if that throws. */
+const closed = (scope: Scope.Closeable, cause: Cause.Cause<unknown>): Effect.Effect<void> =>
+  Effect.ignoreCause(Scope.close(scope, Exit.failCause(cause)), { log: "Debug" })
+
+/** What a stream emits before it begins is held back, as far as this number of elements. */
+const mostHeld = 100
+
+/** A stream that was cut without an error. */
+const cutOff = { [RetryInfo.TypeId]: RetryInfo.transient }
+
+/** Opens a stream until it has begun, or ends. If it fails before, it is closed. */
+const opened = <A, E, R>(
+  self: Stream.Stream<A, E, R>,
+  { begins, failure }: Beginning<A>,
+  around: Scope.Scope
+): Effect.Effect<Pulled<A, E, R>, E | Unbegun, R> => {
+  const held: Array<Elements<A>> = []
+  let count = 0
+  const begun = (pull: Pulled<A, E, R>): Pull.Pull<Pulled<A, E, R>, E | Unbegun, void, R> =>
+    Effect.flatMap(pull, (elements) => {
+      held.push(elements)
+      for (const element of elements) {
+        const failed = failure?.(element)
+        if (failed !== undefined) return Effect.fail(new Unbegun({ ...failed, held }))
+        if (begins(element) || ++count === mostHeld) return Effect.succeed(given(held, pull))
+      }
+      return begun(pull)
+    })
+  return Effect.flatMap(Scope.fork(around), (scope) =>
+    Channel.toPullScoped(self.channel, scope).pipe(
+      Effect.flatMap((pull) =>
+        Pull.catchDone(
+          begun(pull),
+          () =>
+            failure === undefined
+              ? Effect.succeed(given(held, Cause.done()))
+              : Effect.fail(new Unbegun({ cause: cutOff, held }))
+        )
+      ),
+      Effect.onError((cause) => closed(scope, cause))
+    )) as Effect.Effect<Pulled<A, E, R>, E | Unbegun, R>
+}
+
+/**
+ * Retries a stream until it has begun.
+ *
+ * @internal
+ */
+export const untilBegun = <A, E, R, Err, R2>(
+  self: Stream.Stream<A, E, R>,
+  policy: Schedule.Schedule<unknown, unknown, Err, R2>,
+  beginning: Beginning<A>
+): Stream.Stream<A, E | Err, R | R2> =>
+  Stream.unwrap(
+    Effect.flatMap(Effect.scope, (scope) =>
+      withRetry(Effect.suspend(() => opened(self, beginning, scope)), policy).pipe(
+        Effect.catch((error) =>
+          error instanceof Unbegun
+            ? Effect.succeed(given<A, E, R>(error.held, Cause.done()))
+            : Effect.fail(error as E | Err)
+        ),
+        Effect.map((pull) => Stream.fromPull(Effect.succeed(pull)))
+      ))
+  )
+
+/**
+ * Options for retrying the beginning of a stream.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface FirstOptions<in A> {
+  /**
+   * Whether a stream has begun with an element. Default: any. Those before it are held back, at most 100: then the
+   * stream has begun too. An element for which it throws begins the stream.
+   */
+  readonly begins?: ((element: A) => boolean) | undefined
 }
 
 /**
@@ -62,7 +140,8 @@ const after = <A, E, R>(first: Elements<A>, pull: Pulled<A, E, R>): Pulled<A, E,
  * An attempt lasts from opening the stream to its first elements, or to its end if it has none. It decides, waits, pays
  * and is observed as with `withRetry`: gates hold it back, elements return the tokens of the retry. A failed attempt
  * has released everything it acquired before the next one begins. gRPC does the same: it retries calls until the first
- * message.
+ * message. With `begins`, an attempt lasts to the first element for which it is true: what a failed attempt emitted
+ * before is dropped, and what a successful one did comes out first.
  *
  * **Example** (The lines of an order)
  *
@@ -74,23 +153,26 @@ const after = <A, E, R>(first: Elements<A>, pull: Pulled<A, E, R>): Pulled<A, E,
  * @since 0.1.0
  */
 export const untilFirst: {
-  <Err, R2>(
-    policy: Schedule.Schedule<unknown, unknown, Err, R2>
-  ): <A, E, R>(self: Stream.Stream<A, E, R>) => Stream.Stream<A, E | Err, R | R2>
+  <Err, R2, A = any>(
+    policy: Schedule.Schedule<unknown, unknown, Err, R2>,
+    options?: FirstOptions<A>
+  ): <B extends A, E, R>(self: Stream.Stream<B, E, R>) => Stream.Stream<B, E | Err, R | R2>
   <A, E, R, Err, R2>(
     self: Stream.Stream<A, E, R>,
-    policy: Schedule.Schedule<unknown, unknown, Err, R2>
+    policy: Schedule.Schedule<unknown, unknown, Err, R2>,
+    options?: FirstOptions<A>
   ): Stream.Stream<A, E | Err, R | R2>
 } = dual(
-  2,
-  (
-    self: Stream.Stream<unknown, any, any>,
-    policy: Schedule.Schedule<unknown, any, any, any>
-  ): Stream.Stream<any, any, any> =>
-    Stream.unwrap(
-      Effect.flatMap(Effect.scope, (scope) =>
-        Effect.map(withRetry(opened(self, scope), policy), (pull) => Stream.fromPull(Effect.succeed(pull))))
-    )
+  (args) => Stream.isStream(args[0]),
+  <A, E, R, Err, R2>(
+    self: Stream.Stream<A, E, R>,
+    policy: Schedule.Schedule<unknown, unknown, Err, R2>,
+    options: FirstOptions<A> = {}
+  ): Stream.Stream<A, E | Err, R | R2> => {
+    const check = checksOf("RetryStream.untilFirst", options)
+    const begins = callable(check, "begins", options.begins ?? constTrue, "a function of an element")
+    return untilBegun(self, policy, known(check, options, { begins: guarded(begins, constTrue) }))
+  }
 )
 
 /**
@@ -205,12 +287,11 @@ class Resumed {
   private failed(error: unknown, cause: Cause.Cause<unknown>, run: Run): AnyPull {
     const { token } = this
     this.run = undefined
-    const closed = Effect.uninterruptible(Scope.close(run.scope, Exit.failCause(cause)))
     // A recovered run that fails is the first attempt of a new call.
     const redeemed = token === undefined ? this.strategy.acquireInitialToken() : Effect.succeed(token)
     const next = Effect.flatMap(redeemed, (token) => this.strategy.refreshRetryToken(token, error))
     return Effect.andThen(
-      closed,
+      Effect.uninterruptible(closed(run.scope, cause)),
       Effect.matchEffect(next, {
         onSuccess: (token) => this.start(token),
         onFailure: (): AnyPull => Effect.failCause(cause)

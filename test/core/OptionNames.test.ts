@@ -439,6 +439,11 @@ const rows: ReadonlyArray<Row> = [
   row<RetryStream.Options>("RetryStream.resume", (o) => RetryStream.resume(awsStandard, () => Stream.empty, o), {
     resetAfter: 1
   }),
+  row<RetryStream.FirstOptions<unknown>>(
+    "RetryStream.untilFirst",
+    (o) => RetryStream.untilFirst(Stream.empty, awsStandard, o),
+    { begins: () => true }
+  ),
   row<RetryWorkflow.Options>("RetryWorkflow.retry", (o) => RetryWorkflow.retry(activity, awsStandard, o), {
     inMemoryThreshold: 1
   }),

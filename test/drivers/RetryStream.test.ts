@@ -67,13 +67,13 @@ const errorOf = (exit: Exit.Exit<unknown, unknown>) => Exit.isFailure(exit) ? Ca
 const passing = new Transient()
 
 const observed = () => {
-  const told: Array<string> = []
+  const events: Array<string> = []
   const observer: RetryObserver.RetryObserver = {
-    onAttempt: (succeeded) => void told.push(succeeded ? "success" : "failure"),
-    onRetry: ({ retry }) => void told.push(`retry ${retry}`),
-    onStop: ({ reason }) => void told.push(reason)
+    onAttempt: (succeeded) => void events.push(succeeded ? "success" : "failure"),
+    onRetry: ({ retry }) => void events.push(`retry ${retry}`),
+    onStop: ({ reason }) => void events.push(reason)
   }
-  return { told, observe: Effect.provideService(RetryObserver.CurrentObserver, observer) }
+  return { events, observe: Effect.provideService(RetryObserver.CurrentObserver, observer) }
 }
 
 describe("untilFirst", () => {
@@ -81,13 +81,13 @@ describe("untilFirst", () => {
 
   it.effect("retries until there are elements, after the delays of the policy, and the tokens come back", () =>
     Effect.gen(function*() {
-      const { observe, told } = observed()
+      const { events, observe } = observed()
       const from = source({ gives: 0, fails: passing }, { gives: 0, fails: passing }, { gives: 3 })
       const { elements, exit } = yield* observe(collected(RetryStream.untilFirst(from.run(0), policy)))
       assert.isTrue(Exit.isSuccess(exit))
       assert.deepStrictEqual(elements, [0, 1, 2])
       assert.deepStrictEqual([from.openedAt, from.open], [[0, 1000, 3000], 0])
-      assert.deepStrictEqual(told, ["failure", "retry 1", "failure", "retry 2", "success"])
+      assert.deepStrictEqual(events, ["failure", "retry 1", "failure", "retry 2", "success"])
       assert.strictEqual(yield* RetryQuota.balance, 95, "of the retry that failed 5 are spent")
     }).pipe(quota))
 
@@ -117,9 +117,9 @@ describe("untilFirst", () => {
 
   it.effect("treats an empty stream as a success", () =>
     Effect.gen(function*() {
-      const { observe, told } = observed()
+      const { events, observe } = observed()
       const { elements, exit } = yield* observe(collected(RetryStream.untilFirst(Stream.empty, policy)))
-      assert.deepStrictEqual([elements, Exit.isSuccess(exit), told], [[], true, ["success"]])
+      assert.deepStrictEqual([elements, Exit.isSuccess(exit), events], [[], true, ["success"]])
     }).pipe(quota))
 
   it.effect("does not retry defects", () =>
@@ -145,6 +145,118 @@ describe("untilFirst", () => {
       assert.deepStrictEqual([elements, from.open], [[0, 1], 0])
     }).pipe(quota))
 
+  /** Whether it is the first number of a hundred. */
+  const begins = (element: number) => element % 100 === 0
+
+  it.effect("with begins, retries until such an element: what a failed attempt emitted is dropped, the rest comes once", () =>
+    Effect.gen(function*() {
+      const { events, observe } = observed()
+      // Attempts emit 97 and 98, nothing, then 97 to 102.
+      const from = source({ gives: 2, fails: passing }, { gives: 0, fails: passing }, { gives: 6 })
+      const seen: Array<number> = []
+      const stream = from.run(97).pipe(RetryStream.untilFirst(policy, {
+        begins: (element: number) => (seen.push(element), begins(element))
+      }))
+      const { elements, exit } = yield* observe(collected(stream))
+      assert.isTrue(Exit.isSuccess(exit))
+      assert.deepStrictEqual(elements, [97, 98, 99, 100, 101, 102])
+      assert.deepStrictEqual(seen, [97, 98, 97, 98, 99, 100])
+      assert.deepStrictEqual([from.openedAt, from.open], [[0, 1000, 3000], 0])
+      assert.deepStrictEqual(events, ["failure", "retry 1", "failure", "retry 2", "success"])
+      assert.strictEqual(yield* RetryQuota.balance, 95)
+    }).pipe(quota))
+
+  it.effect("with begins, fails with what comes after it, and with the last failure before it, without an element", () =>
+    Effect.gen(function*() {
+      const after = source({ gives: 4, fails: passing })
+      const { elements, exit } = yield* collected(RetryStream.untilFirst(after.run(98), policy, { begins }))
+      assert.deepStrictEqual([elements, errorOf(exit), after.openedAt], [[98, 99, 100, 101], passing, [0]])
+      const before = source({ gives: 1, fails: passing })
+      const failed = yield* collected(RetryStream.untilFirst(before.run(98), policy, { begins }))
+      assert.deepStrictEqual([failed.elements, errorOf(failed.exit), before.openedAt.length], [[], passing, 3])
+    }).pipe(quota))
+
+  it.effect("with begins, a stream that ends before it is a success, with its elements in their chunks", () =>
+    Effect.gen(function*() {
+      const chunks: Array<ReadonlyArray<number>> = []
+      const made = Stream.fromArray([1, 2, 3]).pipe(Stream.concat(Stream.fromArray([4, 5])))
+      const stream = RetryStream.untilFirst(made, policy, { begins }).pipe(
+        Stream.chunks,
+        Stream.tap((chunk) => Effect.sync(() => chunks.push(chunk)))
+      )
+      assert.isTrue(Exit.isSuccess((yield* collected(stream)).exit))
+      assert.deepStrictEqual(chunks, [[1, 2, 3], [4, 5]])
+    }).pipe(quota))
+
+  it.effect("with begins, holds back 100 elements at most: a stream of nothing else has begun then, and is not retried", () =>
+    Effect.gen(function*() {
+      for (const [gives, runs] of [[99, 3], [100, 1]] as const) {
+        const from = source({ gives, fails: passing })
+        const { elements } = yield* collected(RetryStream.untilFirst(from.run(1), policy, { begins: () => false }))
+        assert.deepStrictEqual([from.openedAt.length, elements.length], [runs, runs === 1 ? 100 : 0])
+      }
+      const endless = Stream.forever(Stream.make(1))
+      const { elements } = yield* collected(
+        Stream.take(RetryStream.untilFirst(endless, policy, { begins: () => false }), 1000)
+      )
+      assert.strictEqual(elements.length, 1000)
+    }).pipe(quota))
+
+  it.effect("an element for which begins throws begins the stream", () =>
+    Effect.gen(function*() {
+      const from = source({ gives: 1, fails: passing })
+      const throwing = () => {
+        throw new Error("it cannot be read")
+      }
+      const { elements, exit } = yield* collected(RetryStream.untilFirst(from.run(1), policy, { begins: throwing }))
+      assert.deepStrictEqual([elements, errorOf(exit), from.openedAt], [[1], passing, [0]])
+    }).pipe(quota))
+
+  it("refuses an impossible begins", () => {
+    assert.throws(
+      () => RetryStream.untilFirst(Stream.empty, policy, { begins: "text" as any }),
+      InvalidOption as any,
+      /begins must be a function of an element/
+    )
+  })
+
+  it.effect("an attempt whose end throws is the failure that it was: retried, as is a run of resume", () =>
+    Effect.gen(function*() {
+      // So do the streams of the AI SDK: what closes one that failed rejects.
+      const broken = (seen: Array<number>) =>
+        Stream.unwrap(Effect.gen(function*() {
+          if (seen.push(seen.length) === 3) return Stream.make(1)
+          yield* Effect.addFinalizer(() => Effect.die("it cannot be closed"))
+          return Stream.fail(passing)
+        }))
+      for (
+        const retried of [
+          (seen: Array<number>) => RetryStream.untilFirst(broken(seen), policy),
+          (seen: Array<number>) => RetryStream.resume(policy, () => broken(seen))
+        ]
+      ) {
+        const seen: Array<number> = []
+        const { elements, exit } = yield* collected(retried(seen))
+        assert.deepStrictEqual([seen.length, elements, exit._tag], [3, [1], "Success"])
+      }
+    }).pipe(quota))
+
+  it.effect("interrupted at every quarter of a second before it has begun: closed, and nothing is held", () =>
+    Effect.gen(function*() {
+      for (let millis = 0; millis < 6000; millis += 250) {
+        const from = source({ gives: 2, every: 600, fails: passing }, { gives: 2, every: 600 })
+        const before = yield* RetryQuota.balance
+        const stream = RetryStream.untilFirst(from.run(1), policy, { begins: () => false })
+        const fiber = yield* Effect.forkChild(Stream.runDrain(stream))
+        yield* TestClock.adjust(millis)
+        yield* Fiber.interrupt(fiber)
+        assert.strictEqual(from.open, 0)
+        const spent = before - (yield* RetryQuota.balance)
+        assert.include(from.openedAt.length === 1 || millis >= 3400 ? [0] : [5], spent, `at ${millis}`)
+        yield* RetryQuota.deposit(100)
+      }
+    }).pipe(quota))
+
   it.effect("interrupted in the backoff or in an attempt: closed, and nothing is held", () =>
     Effect.gen(function*() {
       const back = source({ gives: 0, fails: passing })
@@ -163,6 +275,39 @@ describe("untilFirst", () => {
     }).pipe(quota))
 })
 
+describe("Stream.retry", () => {
+  it.effect("begins its policy at the first failure, and again after an element, with which the tokens come back", () =>
+    Effect.gen(function*() {
+      const { events, observe } = observed()
+      const timed = RetryPolicy.deadline(policy, "5 seconds")
+      const down = { gives: 0, fails: passing }
+      // Its attempts last 10 seconds up to their element, then as long again: with a deadline of 5 from the first send
+      // nothing would be retried.
+      const slow = { gives: 2, every: 10_000, fails: passing }
+      const from = source(down, slow, slow, down, down, down)
+      const fiber = yield* Effect.forkChild(observe(Stream.runDrain(Stream.retry(from.run(0), timed))))
+      yield* TestClock.adjust("10999 millis")
+      assert.strictEqual(yield* RetryQuota.balance, 95)
+      yield* TestClock.adjust("1 milli")
+      assert.strictEqual(yield* RetryQuota.balance, 100)
+      yield* TestClock.adjust("1 hour")
+      assert.strictEqual(errorOf(yield* Fiber.await(fiber)), passing)
+      assert.deepStrictEqual(from.openedAt, [0, 1000, 22_000, 43_000, 45_000])
+      assert.deepStrictEqual(events, [
+        "retry 1",
+        "success",
+        "retry 1",
+        "success",
+        "retry 1",
+        "failure",
+        "retry 2",
+        "failure",
+        "max-attempts"
+      ])
+      assert.strictEqual(yield* RetryQuota.balance, 90)
+    }).pipe(Effect.provide(RetryQuota.layer({ capacity: 100 }))))
+})
+
 describe("resume", () => {
   const quota = Effect.provide(RetryQuota.layer({ capacity: 100 }))
 
@@ -179,13 +324,13 @@ describe("resume", () => {
 
   it.effect("comes to an end with a stream that always fails after the first element", () =>
     Effect.gen(function*() {
-      const { observe, told } = observed()
+      const { events, observe } = observed()
       const from = source({ gives: 1, fails: passing })
       const { elements, exit } = yield* observe(collected(from.resumed()))
       assert.strictEqual(errorOf(exit), passing)
       assert.deepStrictEqual(elements, [0, 1, 2])
       assert.deepStrictEqual([from.openedAt, from.open], [[0, 1000, 3000], 0])
-      assert.deepStrictEqual(told, ["failure", "retry 1", "failure", "retry 2", "failure", "max-attempts"])
+      assert.deepStrictEqual(events, ["failure", "retry 1", "failure", "retry 2", "failure", "max-attempts"])
       assert.strictEqual(yield* RetryQuota.balance, 90)
     }).pipe(quota))
 

@@ -5,7 +5,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
-import { firstLines, follow, type Line, type Log, pages } from "../../examples/streams.ts"
+import { changes, firstLines, follow, type Line, type Log, type Message, pages } from "../../examples/streams.ts"
 import { Transient } from "../utils/call.ts"
 
 const lines = (...offsets: ReadonlyArray<number>): ReadonlyArray<Line> =>
@@ -45,6 +45,21 @@ describe("examples/streams.ts", () => {
       const breaks = logOf(3)
       assert.isTrue(Exit.isFailure(yield* collected(firstLines(breaks.log))))
       assert.deepStrictEqual(breaks.reads, [0])
+    }))
+
+  it.effect("changes retries until there is a change, whatever heartbeats came before", () =>
+    Effect.gen(function*() {
+      let opened = 0
+      const heartbeat: Message = { kind: "heartbeat" }
+      const change: Message = { kind: "change" }
+      const feed = Stream.suspend(() =>
+        Stream.concat(
+          Stream.make(heartbeat, ++opened < 3 ? heartbeat : change),
+          opened < 3 ? Stream.fail(new Transient()) : Stream.empty
+        )
+      )
+      assert.deepStrictEqual(yield* collected(changes(feed)), Exit.succeed([change]))
+      assert.strictEqual(opened, 3)
     }))
 
   it.effect("follow continues after the last line", () =>

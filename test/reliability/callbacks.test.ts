@@ -24,6 +24,7 @@ import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
 import * as CoolDown from "effect-retry/CoolDown"
 import * as RetryBudget from "effect-retry/RetryBudget"
 import * as RetryHttp from "effect-retry/RetryHttp"
+import * as RetryStream from "effect-retry/RetryStream"
 import { TestQuota } from "effect-retry/testing"
 import * as TokenLimiter from "effect-retry/TokenLimiter"
 import * as Context from "effect/Context"
@@ -35,6 +36,7 @@ import * as HttpClientResponse from "effect/http/HttpClientResponse"
 import * as Layer from "effect/Layer"
 import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
 import type * as Schedule from "effect/Schedule"
+import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
 import { Transient } from "../utils/call.ts"
 import { callbacks, checkedCallbacks } from "../utils/modules.ts"
@@ -219,6 +221,9 @@ const places: Readonly<Record<string, Place>> = {
   "SendGate.SendGate.isStrained": {
     ...ownGate(() => (send) => send.hold({ settle: () => undefined, cancel: () => undefined }), true),
     retried: () => (send) => withRetry(Hedge.hedged(Effect.delay(send, 5), { after: 1 }), policy)
+  },
+  "RetryStream.FirstOptions.begins": {
+    retried: (begins) => (send) => Stream.mkString(RetryStream.untilFirst(Stream.fromEffect(send), policy, { begins }))
   },
   "TokenLimiter.Options.usage": gate((usage) => TokenLimiter.layer({ requests: 100, usage })),
   "Waiter.Acceptor.matches": waiting((matches) => ({

@@ -201,6 +201,16 @@ export const callSweeps: Sweeps = {
       )
     )
   },
+  "RetryStream.untilFirst, and elements before the stream has begun": {
+    program: on((call) =>
+      Stream.make(1).pipe(
+        Stream.concat(Stream.drain(Stream.fromEffect(call))),
+        Stream.concat(Stream.make(2)),
+        RetryStream.untilFirst(awsAdaptive, { begins: (element: number) => element > 1 }),
+        Stream.runDrain
+      )
+    )
+  },
   "RetryStream.resume: runs without elements": {
     program: on((call) => Stream.runDrain(RetryStream.resume(awsStandard, () => Stream.fromEffect(call))))
   },
