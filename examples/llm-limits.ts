@@ -9,7 +9,6 @@ import { RetryPolicy, RetryQuota, withRetry } from "effect-retry"
 import * as RetryLanguageModel from "effect-retry/RetryLanguageModel"
 import * as RetryLlm from "effect-retry/RetryLlm"
 import { retryPromise } from "effect-retry/RetryPromise"
-import * as RetryStream from "effect-retry/RetryStream"
 import * as TokenLimiter from "effect-retry/TokenLimiter"
 import { LanguageModel } from "effect/ai"
 import type OpenAI from "openai"
@@ -61,19 +60,6 @@ export const complete = (openai: OpenAI, request: OpenAI.ChatCompletionCreatePar
   Effect.tryPromise((signal) => openai.chat.completions.create(request, { maxRetries: 0, signal }).withResponse()).pipe(
     withRetry(RetryLlm.openai.pipe(RetryPolicy.requires(TokenLimiter.TokenLimiter))),
     TokenLimiter.estimate(RetryLlm.estimateOf(request))
-  )
-
-/** A stream reports its usage in its last part. */
-export const stream = (openai: OpenAI, request: OpenAI.ChatCompletionCreateParamsStreaming) =>
-  Stream.unwrap(
-    Effect.map(
-      Effect.tryPromise((signal) => openai.chat.completions.create(request, { maxRetries: 0, signal })),
-      (parts) => Stream.fromAsyncIterable(parts, (error) => error)
-    )
-  ).pipe(
-    RetryStream.untilFirst(RetryLlm.openai),
-    RetryLlm.metered,
-    Stream.provideService(TokenLimiter.CurrentEstimate, RetryLlm.estimateOf(request))
   )
 
 /** Outside Effect: the services, made once, and the expected usage of one call. */

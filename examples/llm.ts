@@ -22,7 +22,7 @@ export const policy = awsStandard2026.pipe(
   RetryPolicy.deadline("5 minutes")
 )
 
-/** An SDK without its own retries. With `stream: true` too: the promise resolves when the response begins. */
+/** An SDK without its own retries. For streams: `answers.ts`. */
 export const ask = (openai: OpenAI, text: string, signal?: AbortSignal) =>
   retryPromise(
     (attempt) =>

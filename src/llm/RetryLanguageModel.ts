@@ -19,12 +19,13 @@ import { withServices } from "../engine/policy/providedPolicy.ts"
 import * as TokenLimiter from "../gates/TokenLimiter.ts"
 import { Refused } from "../internal/refused.ts"
 import { shared } from "../internal/shared.ts"
+import { Unbegun } from "../internal/unbegun.ts"
 import * as RetryClassifier from "../RetryClassifier.ts"
 import * as RetryObserver from "../RetryObserver.ts"
 import type * as RetryPolicy from "../RetryPolicy.ts"
 import * as RetryQuota from "../RetryQuota.ts"
 import { tokensIn } from "./internal/tokenEstimate.ts"
-import { metered } from "./RetryLlm.ts"
+import { metered, untilAnswer } from "./RetryLlm.ts"
 
 type AnyContext = Context.Context<never>
 
@@ -50,7 +51,7 @@ interface Shared {
 
 /** A model also passes on errors of tools: no reason to ask the model again, and to run its tools again. */
 const ofModels = (classifier: RetryClassifier.RetryClassifier): RetryClassifier.RetryClassifier => (error) =>
-  AiError.isAiError(error) ? classifier(error) : Option.none()
+  AiError.isAiError(error) || error instanceof Unbegun ? classifier(error) : Option.none()
 
 /** The context of a call of the model. */
 const around = ({ bring, limiter, quota }: Shared, prompt: unknown) => (caller: AnyContext): Context.Context<any> => {
@@ -122,7 +123,7 @@ class Retrying {
       Effect.succeed(
         self.pipe(
           Stream.updateContext(inside(caller)),
-          RetryStream.untilFirst(this.policy),
+          untilAnswer(this.policy),
           metered,
           Stream.mapError(refusedBy("streamText")),
           Stream.updateContext(around(this.shared, prompt))
@@ -140,7 +141,7 @@ class Retrying {
  * All calls of the layer share their own `RetryQuota` and `TokenLimiter`. The limiter is made from `limits`; without
  * any, it learns them from response headers. A call is expected to use one token per four characters of its prompt, and
  * as much output as recent calls: set it more precisely with `TokenLimiter.estimate`. A call is settled by the usage of
- * the response; a stream, which is retried until its first part, by its last part. A refusal of the limiter is an
+ * the response; a stream, which is retried until its answer begins, by its last part. A refusal of the limiter is an
  * `AiError` with the reason `RateLimitError`. Other gates are those that the layer is given, or else those of the call;
  * classifier and observer those of the call, or else those that the layer is given. Tools run with the services of the
  * caller; their errors are not retried.

@@ -10,14 +10,18 @@
 import * as Clock from "effect/Clock"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import { dual } from "effect/Function"
+import type * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import * as Backoff from "../Backoff.ts"
+import { untilBegun } from "../drivers/RetryStream.ts"
 import { Meter } from "../gates/internal/tokenGate.ts"
 import * as TokenLimiter from "../gates/TokenLimiter.ts"
 import { also, checksOf, known } from "../internal/checks.ts"
 import { get } from "../internal/tryGet.ts"
 import * as RetryPolicy from "../RetryPolicy.ts"
 import type { RetryQuota } from "../RetryQuota.ts"
+import { failureOf, isAnswer } from "./internal/answerParts.ts"
 import { tokensIn } from "./internal/tokenEstimate.ts"
 
 /**
@@ -129,18 +133,55 @@ export const estimateOf = (
 }
 
 /**
+ * Retries a stream as the policy says until its answer begins. A failure after that is not retried.
+ *
+ * **Details**
+ *
+ * Like `RetryStream.untilFirst`, with parts of OpenAI (chat completions, responses), Anthropic, the AI SDK
+ * (`fullStream`) and Effect's models: what comes before the first word, the first call of a tool or the end of the
+ * answer, such as `message_start`, `response.created`, a role or a ping, is held back until then, at most 100 parts.
+ *
+ * An attempt also fails with a part that reports an error (`error`, `response.failed`), which is classified by the error
+ * in it, and with the end of a stream without an answer. If that is not retried, its parts come out as they are.
+ *
+ * **Example** (A model's response, part by part)
+ *
+ * ```ts
+ * const parts = Stream.fromEffect(call).pipe(RetryLlm.untilAnswer(RetryLlm.anthropic))
+ * ```
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const untilAnswer: {
+  <Err, R2>(
+    policy: Schedule.Schedule<unknown, unknown, Err, R2>
+  ): <A, E, R>(self: Stream.Stream<A, E, R>) => Stream.Stream<A, E | Err, R | R2>
+  <A, E, R, Err, R2>(
+    self: Stream.Stream<A, E, R>,
+    policy: Schedule.Schedule<unknown, unknown, Err, R2>
+  ): Stream.Stream<A, E | Err, R | R2>
+} = /* @__PURE__ */ dual(
+  2,
+  <A, E, R, Err, R2>(
+    self: Stream.Stream<A, E, R>,
+    policy: Schedule.Schedule<unknown, unknown, Err, R2>
+  ): Stream.Stream<A, E | Err, R | R2> => untilBegun(self, policy, { begins: isAnswer, failure: failureOf })
+)
+
+/**
  * Settles the send of a stream by the usage in its last parts, when it has ended. Without it, the estimate counts as
  * used, since a stream's usage is unknown when it begins.
  *
  * **Details**
  *
- * Put it around the retry: `RetryStream.untilFirst`. OpenAI's chat completions report their usage only on request
+ * Put it around the retry: {@link untilAnswer}. OpenAI's chat completions report their usage only on request
  * (`stream_options: { include_usage: true }`).
  *
  * **Example** (A model's response, part by part)
  *
  * ```ts
- * const parts = Stream.fromEffect(call).pipe(RetryStream.untilFirst(RetryLlm.openai), RetryLlm.metered)
+ * const parts = Stream.fromEffect(call).pipe(RetryLlm.untilAnswer(RetryLlm.openai), RetryLlm.metered)
  * ```
  *
  * @category combinators

@@ -8,6 +8,7 @@ import * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientResponse from "effect/http/HttpClientResponse"
 import * as Stream from "effect/Stream"
 import OpenAI from "openai"
+import * as Answers from "../../examples/answers.ts"
 import * as Llm from "../../examples/llm.ts"
 
 const quota = { error: { message: "no money", type: "insufficient_quota", code: "insufficient_quota" } }
@@ -50,6 +51,31 @@ describe.each(rows)("examples/llm: %s", (_, answers, expected) => {
       assert.strictEqual(sends(), expected)
     }))
 })
+
+it.effect("examples/answers: a stream that fails before its first word is opened again, one that fails after it is not", () =>
+  Effect.gen(function*() {
+    const event = (data: object) => `data: ${JSON.stringify(data)}\n\n`
+    const chunk = (delta: object) => event({ choices: [{ index: 0, delta }] })
+    const [preamble, failure] = [chunk({ role: "assistant", content: "" }), event({ error: { type: "server_error" } })]
+    for (
+      const [bodies, expected] of [
+        [[failure, preamble + failure, preamble + chunk({ content: "Aye." })], "Aye."],
+        [[preamble + chunk({ content: "Aye." }) + failure], "Aye. server_error"]
+      ] as const
+    ) {
+      let sends = 0
+      const openai = new OpenAI({
+        apiKey: "k",
+        fetch: async () => new Response(bodies[sends++], { headers: { "content-type": "text/event-stream" } })
+      })
+      const words = Answers.answer(openai, { model: "m", messages: [], stream: true }).pipe(
+        Stream.map(({ choices }) => choices[0]?.delta.content ?? ""),
+        Stream.catch((error) => Stream.make(` ${(error as { type: string }).type}`))
+      )
+      const text = yield* Kit.runToEnd(Stream.mkString(words)).pipe(Effect.provide(RetryQuota.layer()))
+      assert.deepStrictEqual([text, sends], [expected, bodies.length])
+    }
+  }))
 
 it.effect("examples/llm: a model of effect/ai that is limited is asked again, one without credit is not", () =>
   Effect.gen(function*() {

@@ -115,6 +115,25 @@ describe("a model with retries and limits", () => {
       yield* Effect.provide(program, retried)
     }))
 
+  it.effect("a stream is retried after an error in a part, until its answer begins", () =>
+    Effect.gen(function*() {
+      const metadata = { type: "response-metadata", id: "1", modelId: "m", timestamp: undefined, request: undefined }
+      const error = { type: "error", error: { type: "overloaded_error", message: "Overloaded" } }
+      const parts = [
+        metadata,
+        { type: "text-start", id: "1" },
+        { type: "text-delta", id: "1", delta: "fine" },
+        error,
+        finish(4, 5)
+      ]
+      const { layer, model } = modelOf([metadata, error], [metadata, { type: "text-start", id: "1" }, error], parts)
+      const kinds = yield* Kit.runToEnd(Stream.runCollect(LanguageModel.streamText({ prompt: "hi" }))).pipe(
+        Effect.map((received) => Array.from(received, ({ type }) => type)),
+        Effect.provide(layer.pipe(RetryLanguageModel.withRetry(RetryLlm.openai)))
+      )
+      assert.deepStrictEqual([model.sends, kinds], [3, parts.map(({ type }) => type)])
+    }))
+
   it.effect("an object is requested again after an error, and after an answer that is not one; and decoded", () =>
     Effect.gen(function*() {
       const json = (value: unknown) => [{ type: "text", text: JSON.stringify(value) }, finish(40, 60)]

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { RetryQuota, withRetry } from "effect-retry"
+import { Backoff, RetryObserver, RetryPolicy, RetryQuota, SendGate, withRetry } from "effect-retry"
+import * as CoolDown from "effect-retry/CoolDown"
 import * as RetryLlm from "effect-retry/RetryLlm"
 import * as RetryStream from "effect-retry/RetryStream"
 import * as Kit from "effect-retry/testing"
@@ -7,8 +8,10 @@ import * as TokenLimiter from "effect-retry/TokenLimiter"
 import * as Clock from "effect/Clock"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Random from "effect/Random"
 import * as Stream from "effect/Stream"
+import * as TestClock from "effect/testing/TestClock"
 import { constantRandom } from "../utils/call.ts"
 
 class Answered extends Data.TaggedError("Answered")<
@@ -110,3 +113,165 @@ it.effect("a stream that is metered is settled at its end by all that its parts 
     yield* Stream.runHead(RetryLlm.metered(parts))
     assert.deepStrictEqual((yield* left)[0], 0)
   }).pipe(Effect.provide([TokenLimiter.layer({ tokens: 10_000, slack: 0 }), RetryQuota.layer()])))
+
+describe("untilAnswer", () => {
+  const policy = Backoff.fixed({ delay: 0 }).pipe(
+    RetryPolicy.maxAttempts(3),
+    RetryPolicy.whileRetryable,
+    RetryPolicy.quotaGated({ cost: 5 })
+  )
+  const cut = Object.assign(new TypeError("terminated"), { code: "UND_ERR_SOCKET" })
+
+  /** A stream whose first attempts emit these parts and then fail, or end. Each part is a chunk. */
+  const streamOf = (attempts: number, parts: ReadonlyArray<unknown>, fails: boolean) => {
+    const seen = { opened: 0 }
+    const stream = Stream.suspend(() => {
+      if (++seen.opened > attempts) return Stream.make<Array<unknown>>({ type: "start" }, "Aye.")
+      const given = Stream.rechunk(Stream.fromIterable(parts), 1)
+      return fails ? Stream.concat(given, Stream.fail(cut)) : given
+    })
+    return { seen, stream: RetryLlm.untilAnswer(stream, policy) }
+  }
+
+  const received = <A, E, R>(stream: Stream.Stream<A, E, R>) =>
+    Effect.gen(function*() {
+      const parts: Array<A> = []
+      const exit = yield* Effect.exit(Stream.runForEach(stream, (part) => Effect.sync(() => parts.push(part))))
+      return { parts, exit: exit._tag }
+    })
+
+  const chunk = (delta: object, more: object = {}) => ({ choices: [{ index: 0, delta, finish_reason: null }], ...more })
+  const opening = (type: string, item: object) => ({ type, item })
+
+  const preambles: ReadonlyArray<readonly [name: string, part: unknown]> = [
+    ["a role", chunk({ role: "assistant", content: "", refusal: null, tool_calls: [] })],
+    ["a chunk without a choice", { choices: [], prompt_filter_results: [{}] }],
+    ["a choice without a delta", { choices: [{}] }],
+    ["message_start", { type: "message_start", message: { content: [] } }],
+    ["ping", { type: "ping" }],
+    ["a text that is opened", { type: "content_block_start", content_block: { type: "text", text: "" } }],
+    ["a thought that is opened", { type: "content_block_start", content_block: { type: "thinking", thinking: "" } }],
+    ["response.created", { type: "response.created", response: { status: "in_progress", error: null } }],
+    ["response.in_progress", { type: "response.in_progress" }],
+    ["a message that is added", opening("response.output_item.added", { type: "message", content: [] })],
+    ["reasoning that is added", opening("response.output_item.added", { type: "reasoning", summary: [] })],
+    ["a part that is added", { type: "response.content_part.added", part: { type: "output_text", text: "" } }],
+    ["the start of the AI SDK", { type: "start" }],
+    ["its step", { type: "start-step", request: {} }],
+    ["a text that starts", { type: "text-start", id: "1" }],
+    ["metadata of Effect", { type: "response-metadata", id: "1" }],
+    ["an empty text", ""]
+  ]
+
+  it.effect.each(preambles)("holds back %s", ([, part]) =>
+    Effect.gen(function*() {
+      const { seen, stream } = streamOf(2, [part], true)
+      assert.deepStrictEqual(yield* received(stream), { parts: [{ type: "start" }, "Aye."], exit: "Success" })
+      assert.strictEqual(seen.opened, 3)
+      const once = streamOf(9, [part, "Aye."], true)
+      assert.deepStrictEqual(yield* received(once.stream), { parts: [part, "Aye."], exit: "Failure" })
+      assert.strictEqual(once.seen.opened, 1)
+    }).pipe(Effect.provide(RetryQuota.layer())))
+
+  const answers: ReadonlyArray<readonly [name: string, part: unknown]> = [
+    ["a word", chunk({ content: "A" })],
+    ["a refusal", chunk({ refusal: "No" })],
+    ["the call of a tool", chunk({ role: "assistant", content: null, tool_calls: [{ index: 0 }] })],
+    ["the end of a choice", { choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }],
+    ["a second choice", { choices: [{ delta: { role: "assistant" } }, { delta: { content: "A" } }] }],
+    ["a delta", { type: "content_block_delta", delta: { type: "text_delta", text: "A" } }],
+    ["a tool that is used", { type: "content_block_start", content_block: { type: "tool_use", name: "look" } }],
+    ["a text that begins", { type: "content_block_start", content_block: { type: "text", text: "A" } }],
+    ["the end of a message", { type: "message_delta", delta: { stop_reason: "end_turn" } }],
+    ["a function that is called", opening("response.output_item.added", { type: "function_call", name: "look" })],
+    ["a response that is complete", { type: "response.completed", response: { error: null } }],
+    ["a delta of the AI SDK", { type: "text-delta", text: "A" }],
+    ["the failure of a tool", { type: "tool-error", error: cut }],
+    ["anything else", { candidates: [] }],
+    ["a number", 0]
+  ]
+
+  it.effect.each(answers)("begins with %s", ([, part]) =>
+    Effect.gen(function*() {
+      const { seen, stream } = streamOf(9, [{ type: "ping" }, part], true)
+      assert.deepStrictEqual(yield* received(stream), { parts: [{ type: "ping" }, part], exit: "Failure" })
+      assert.strictEqual(seen.opened, 1)
+    }).pipe(Effect.provide(RetryQuota.layer())))
+
+  const server = { code: "server_error", message: "The server had an error" }
+  const errors: ReadonlyArray<readonly [name: string, part: unknown, sends: number]> = [
+    ["an event of Anthropic", { type: "error", error: { type: "overloaded_error", message: "Overloaded" } }, 3],
+    ["one that no retry mends", { type: "error", error: { type: "invalid_request_error", message: "no" } }, 1],
+    ["an event of OpenAI's responses", { type: "error", ...server, param: null }, 3],
+    ["one for an account without credit", { type: "error", code: "insufficient_quota", message: "no" }, 1],
+    ["a response that failed", { type: "response.failed", response: { status: "failed", error: server } }, 3],
+    ["a chunk with an error", { error: { type: "server_error", message: "no" } }, 3],
+    ["an error of the AI SDK", { type: "error", error: Object.assign(new Error("no"), { statusCode: 529 }) }, 3],
+    ["one of the AI SDK that no retry mends", { type: "error", error: { statusCode: 400 } }, 1],
+    ["an error that is a text", { type: "error", error: "no" }, 1]
+  ]
+
+  it.effect.each(errors)(
+    "fails with %s, which comes out if it is the last",
+    ([, part, sends]) =>
+      Effect.gen(function*() {
+        const begun = { type: "message_start" }
+        const { seen, stream } = streamOf(9, [begun, part, "not read"], false)
+        assert.deepStrictEqual(yield* received(stream), { parts: [begun, part], exit: "Success" })
+        assert.strictEqual(seen.opened, sends)
+        const after = streamOf(9, ["Aye.", part], false)
+        assert.deepStrictEqual(yield* received(after.stream), { parts: ["Aye.", part], exit: "Success" })
+        assert.strictEqual(after.seen.opened, 1, "after the first word it is a part like any other")
+      }).pipe(Effect.provide(RetryQuota.layer()))
+  )
+
+  it.effect("fails with an end without an answer, which comes out if it is the last", () =>
+    Effect.gen(function*() {
+      for (const parts of [[{ type: "message_start" }], []]) {
+        const { seen, stream } = streamOf(9, parts, false)
+        assert.deepStrictEqual(yield* received(stream), { parts, exit: "Success" })
+        assert.strictEqual(seen.opened, 3)
+      }
+    }).pipe(Effect.provide(RetryQuota.layer())))
+
+  class Own extends SendGate.Service<Own, never>()("test/llm/RetryLlm/Own") {}
+
+  it.effect("observers, gates and the quota see such a failure once", () =>
+    Effect.gen(function*() {
+      const events: Array<string> = []
+      const outcomes: Array<string> = []
+      const gate: SendGate.SendGate<never> = {
+        order: 0,
+        enter: (send) =>
+          send.hold({
+            settle: ({ _tag, info }) => void outcomes.push(info?.throttling ? "throttled" : _tag),
+            cancel: () => void outcomes.push("canceled")
+          })
+      }
+      const { stream } = streamOf(1, [{ type: "error", error: { type: "rate_limit_error" } }], false)
+      yield* received(stream).pipe(
+        Effect.provideService(Own, gate),
+        Effect.provideService(RetryObserver.CurrentObserver, {
+          onAttempt: (succeeded) => void events.push(succeeded ? "success" : "failure"),
+          onRetry: (_, error) => void events.push((error as Error).message)
+        })
+      )
+      assert.deepStrictEqual(events, ["failure", "the stream failed before it began", "success"])
+      assert.deepStrictEqual(outcomes, ["throttled", "Success"])
+      assert.strictEqual(yield* RetryQuota.balance, 500)
+      yield* received(streamOf(9, [], false).stream)
+      assert.strictEqual(yield* RetryQuota.balance, 490)
+    }).pipe(Effect.provide(RetryQuota.layer({ capacity: 500 }))))
+
+  it.effect("a hint in a part closes a cool-down", () =>
+    Effect.gen(function*() {
+      const limited = { statusCode: 429, responseHeaders: { "retry-after": "7" } }
+      const { seen, stream } = streamOf(1, [{ type: "error", error: limited }], false)
+      const fiber = yield* Effect.forkChild(received(stream))
+      yield* TestClock.adjust("6999 millis")
+      assert.strictEqual(seen.opened, 1)
+      yield* TestClock.adjust("1 minute")
+      assert.strictEqual(seen.opened, 2)
+      assert.strictEqual((yield* Fiber.join(fiber)).exit, "Success")
+    }).pipe(Effect.provide([RetryQuota.layer(), CoolDown.layer({ maxWait: "1 minute" })])))
+})

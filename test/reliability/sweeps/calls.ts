@@ -24,6 +24,7 @@ import * as Kotlin from "effect-retry/aws/legacy/Kotlin"
 import * as SmithyGuide from "effect-retry/aws/legacy/SmithyGuide"
 import * as RequestHeaders from "effect-retry/aws/RequestHeaders"
 import * as RetryDriver from "effect-retry/RetryDriver"
+import * as RetryLlm from "effect-retry/RetryLlm"
 import * as RetryStream from "effect-retry/RetryStream"
 import * as Kit from "effect-retry/testing"
 import * as Config from "effect/Config"
@@ -207,6 +208,15 @@ export const callSweeps: Sweeps = {
         Stream.concat(Stream.drain(Stream.fromEffect(call))),
         Stream.concat(Stream.make(2)),
         RetryStream.untilFirst(awsAdaptive, { begins: (element: number) => element > 1 }),
+        Stream.runDrain
+      )
+    )
+  },
+  "RetryLlm.untilAnswer": {
+    program: on((call) =>
+      Stream.make<Array<object | string>>({ type: "start" }).pipe(
+        Stream.concat(Stream.fromEffect(Effect.as(call, "Aye."))),
+        RetryLlm.untilAnswer(awsAdaptive),
         Stream.runDrain
       )
     )
