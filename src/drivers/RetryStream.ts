@@ -70,6 +70,7 @@ const opened = <A, E, R>(
   around: Scope.Scope
 ): Effect.Effect<Pulled<A, E, R>, E | Unbegun, R> => {
   const held: Array<Elements<A>> = []
+  const isFirst = guarded(begins, constTrue)
   let count = 0
   const begun = (pull: Pulled<A, E, R>): Pull.Pull<Pulled<A, E, R>, E | Unbegun, void, R> =>
     Effect.flatMap(pull, (elements) => {
@@ -77,7 +78,7 @@ const opened = <A, E, R>(
       for (const element of elements) {
         const failed = failure?.(element)
         if (failed !== undefined) return Effect.fail(new Unbegun({ ...failed, held }))
-        if (begins(element) || ++count === mostHeld) return Effect.succeed(given(held, pull))
+        if (isFirst(element) || ++count === mostHeld) return Effect.succeed(given(held, pull))
       }
       return begun(pull)
     })
@@ -171,7 +172,7 @@ export const untilFirst: {
   ): Stream.Stream<A, E | Err, R | R2> => {
     const check = checksOf("RetryStream.untilFirst", options)
     const begins = callable(check, "begins", options.begins ?? constTrue, "a function of an element")
-    return untilBegun(self, policy, known(check, options, { begins: guarded(begins, constTrue) }))
+    return untilBegun(self, policy, known(check, options, { begins }))
   }
 )
 

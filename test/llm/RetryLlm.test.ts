@@ -173,6 +173,12 @@ describe("untilAnswer", () => {
       assert.strictEqual(once.seen.opened, 1)
     }).pipe(Effect.provide(RetryQuota.layer())))
 
+  const unreadable = new Proxy({}, {
+    ownKeys: () => {
+      throw new Error("it cannot be read")
+    }
+  })
+
   const answers: ReadonlyArray<readonly [name: string, part: unknown]> = [
     ["a word", chunk({ content: "A" })],
     ["a refusal", chunk({ refusal: "No" })],
@@ -188,7 +194,8 @@ describe("untilAnswer", () => {
     ["a delta of the AI SDK", { type: "text-delta", text: "A" }],
     ["the failure of a tool", { type: "tool-error", error: cut }],
     ["anything else", { candidates: [] }],
-    ["a number", 0]
+    ["a number", 0],
+    ["what cannot be read", { choices: [{ delta: unreadable }] }]
   ]
 
   it.effect.each(answers)("begins with %s", ([, part]) =>
