@@ -8,8 +8,9 @@ import { PGLiteSocketServer } from "@electric-sql/pglite-socket"
 import { Data, Effect, Layer, Option } from "effect"
 import { ClusterWorkflowEngine, type MessageStorage, RunnerAddress, type Sharding, SingleRunner } from "effect/cluster"
 import type { SqlClient } from "effect/sql"
-import { mkdirSync, rmSync } from "node:fs"
-import { connect, createServer } from "node:net"
+import { randomUUID } from "node:crypto"
+import { mkdirSync, readdirSync, rmSync } from "node:fs"
+import { connect, createServer, type Server } from "node:net"
 
 /** Another process has the folder open: two of them would destroy the database. */
 export class FolderInUse extends Data.TaggedError("FolderInUse")<{ readonly folder: string }> {
@@ -22,28 +23,34 @@ export class FolderInUse extends Data.TaggedError("FolderInUse")<{ readonly fold
 const isAlive = (path: string) =>
   Effect.callback<boolean>((resume) => {
     const socket = connect(path)
-    const answer = (is: boolean) => () => {
+    const answer = (is: boolean) => {
       socket.destroy()
       resume(Effect.succeed(is))
     }
-    socket.once("connect", answer(true)).once("error", answer(false))
+    socket.once("connect", () => answer(true))
+    socket.once("error", (error: NodeJS.ErrnoException) => answer(!/^(ECONNREFUSED|ENOENT)$/.test(error.code ?? "")))
   })
 
-/** A folder for one process, as long as that one lives. */
+/**
+ * A folder for one process, as long as that one lives. Each listens on a socket of its own before it looks for others: of
+ * those that start at the same moment, one at most sees none.
+ */
 const owned = (folder: string) =>
   Effect.gen(function*() {
-    const path = `${folder}/owner`
+    const own = `owner-${randomUUID().slice(0, 8)}`
     mkdirSync(folder, { recursive: true })
-    if (yield* isAlive(path)) return yield* new FolderInUse({ folder })
-    rmSync(path, { force: true })
     yield* Effect.acquireRelease(
-      Effect.callback<ReturnType<typeof createServer>, FolderInUse>((resume) => {
+      Effect.callback<Server>((resume) => {
         const server = createServer((socket) => socket.destroy())
-        server.once("error", () => resume(Effect.fail(new FolderInUse({ folder }))))
-        server.listen(path, () => resume(Effect.succeed(server)))
+        server.once("error", (error) => resume(Effect.die(error)))
+        server.listen(`${folder}/${own}`, () => resume(Effect.succeed(server)))
       }),
       (server) => Effect.sync(() => server.close())
     )
+    for (const other of readdirSync(folder).filter((name) => name.startsWith("owner-") && name !== own)) {
+      if (yield* isAlive(`${folder}/${other}`)) return yield* new FolderInUse({ folder })
+      rmSync(`${folder}/${other}`, { force: true })
+    }
   })
 
 /** PGlite keeps its files in a folder, and speaks PostgreSQL through a socket. */

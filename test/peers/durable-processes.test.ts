@@ -152,19 +152,36 @@ for (const [name, isCluster] of [["a PostgreSQL server", false], ["NodeClusterSo
   })
 }
 
+const holder = shared(built("folder"))
+
 describe("a folder with a database", () => {
-  it.live("is refused to a second process, and opened again when the first has ended or was killed", () =>
+  it.live("is opened by one at most of those that start at the same moment, also after one that was killed", () =>
+    Effect.gen(function*() {
+      const folder = yield* temporaryFolder
+      const killed = spawn(process.execPath, [
+        "-e",
+        "require('node:net').createServer().listen(process.argv[1], () => process.kill(process.pid, 'SIGKILL'))",
+        `${folder}/owner-killed`
+      ])
+      yield* Effect.callback<void>((resume) => void killed.once("exit", () => resume(Effect.void)))
+      const opening = Effect.exit(Layer.build(engine(folder)))
+      const exits = yield* Effect.scoped(Effect.all([opening, opening, opening], { concurrency: "unbounded" }))
+      assert.isAtMost(exits.filter(Exit.isSuccess).length, 1)
+      yield* Effect.scoped(Layer.build(engine(folder)))
+      assert.deepStrictEqual(fs.readdirSync(folder).filter((name) => name.startsWith("owner")), [])
+    }))
+
+  it.live("is refused to a second process, and opened again when the first was killed", () =>
     Effect.gen(function*() {
       const folder = yield* temporaryFolder
       const open = Effect.scoped(Layer.build(engine(folder)))
-      yield* Effect.scoped(Effect.gen(function*() {
-        yield* Layer.build(engine(folder))
-        const exit = yield* Effect.exit(open)
-        assert.include(String(Exit.isFailure(exit) && Cause.squash(exit.cause)), `${folder} is open in another process`)
-      }))
-      yield* open
-      // A killed process leaves the file of its socket behind.
-      fs.writeFileSync(`${folder}/owner`, "")
+      const first = spawn(process.execPath, [holder(), folder], { stdio: ["ignore", "pipe", "inherit"] })
+      yield* Effect.addFinalizer(() => Effect.sync(() => first.kill("SIGKILL")))
+      yield* Effect.callback<void>((resume) => void first.stdout.once("data", () => resume(Effect.void)))
+      const exit = yield* Effect.exit(open)
+      assert.include(String(Exit.isFailure(exit) && Cause.squash(exit.cause)), `${folder} is open in another process`)
+      first.kill("SIGKILL")
+      yield* Effect.callback<void>((resume) => void first.once("exit", () => resume(Effect.void)))
       yield* open
     }))
 })
