@@ -20,7 +20,13 @@ import { type Drawn, pageOf } from "./telemetry/page.ts"
 import { promtool, shipped, startPrometheus } from "./telemetry/prometheus.ts"
 
 interface Panel extends Pick<Drawn, "title" | "type" | "gridPos"> {
-  readonly fieldConfig?: { readonly defaults: { readonly unit?: string } }
+  readonly description?: string
+  readonly fieldConfig?: {
+    readonly defaults: {
+      readonly unit?: string
+      readonly thresholds?: { readonly steps: ReadonlyArray<{ readonly color: string; readonly value: number | null }> }
+    }
+  }
   readonly targets?: ReadonlyArray<{ readonly expr: string; readonly legendFormat: string }>
 }
 
@@ -44,6 +50,13 @@ const pictures = path.join(shipped, "../../test/bench/output")
 const minute = 60_000
 const begin = 1_700_000_000_000
 
+/** No alert is for these: a resource that was left alone with an empty quota, and one call in a minute, which is retried. */
+const harmless = (now: number): ReadonlyArray<string> => [
+  `retry_quota_empty_since_seconds{resource="left"} ${begin / 1000}`,
+  `retry_attempts_total{resource="quiet",outcome="success"} ${Math.floor(now / minute)}`,
+  `retry_retries_total{resource="quiet",class="transient"} ${Math.floor(now / minute)}`
+]
+
 /** What a scrape every 15 seconds finds in a simulated hour; `orders` is down from minute 20 to 35. */
 const scraped = Effect.gen(function*() {
   yield* TestClock.setTime(begin)
@@ -53,7 +66,7 @@ const scraped = Effect.gen(function*() {
   for (; now < 60 * minute; now += 15_000) {
     yield* TestClock.adjust(15_000)
     const text = yield* PrometheusMetrics.format()
-    for (const line of text.split("\n")) {
+    for (const line of [...text.split("\n"), ...harmless(now)]) {
       const [, name, labels = "", value] = /^([a-z_]+)(?:\{(.*)\})? (\S+)$/.exec(line) ?? []
       if (name === undefined) continue
       const target = [`job="shop"`, `instance="a"`, ...(labels === "" ? [] : [labels])].join(",")
@@ -176,6 +189,22 @@ describe("the dashboard and the alerts with Prometheus", () => {
         const minutes = raised.map(([, at]) => (at * 1000 - begin) / minute)
         assert.isAbove(Math.min(...minutes), 20, name)
         assert.isBelow(Math.max(...minutes), 36, name)
+      }
+      // A stat of the first row is red while the expression of its alert holds.
+      for (const { description = "", fieldConfig, targets: [target] = [], type } of panels) {
+        const rule = rules.find(({ name }) => type === "stat" && name !== "RetryCoolDown" && description.includes(name))
+        if (rule === undefined) continue
+        const steps = fieldConfig!.defaults.thresholds!.steps
+        const colorOf = (value: number) => steps.filter((step) => value >= (step.value ?? -Infinity)).at(-1)!.color
+        const timesOf = (series: ReadonlyArray<Series>) =>
+          [
+            ...new Set(series.flatMap(({ values }) => values.map(([at]) => at)))
+          ].sort()
+        const red = (yield* range(queryOf(target!.expr))).map(({ metric, values }) => ({
+          metric,
+          values: values.filter(([, value]) => colorOf(Number(value)) === "red")
+        }))
+        assert.deepStrictEqual(timesOf(red), timesOf(yield* range(rule.query)), rule.name)
       }
     }).pipe(Effect.scoped))
 
