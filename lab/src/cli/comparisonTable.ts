@@ -3,7 +3,7 @@ import { isBounded } from "../simulator/bounds.ts"
 import { fleetsOf } from "../simulator/facts.ts"
 import { counted, percent } from "./charts/format.ts"
 import type { Run, Runs } from "./charts/run.ts"
-import { legend, peakOf, recovered, recovers, seedsLine, sendsPerCall, share, spread } from "./outcome.ts"
+import { backTo, legend, peakOf, recovered, recovers, seedsLine, sendsPerCall, share, spread } from "./outcome.ts"
 import { partialLine } from "./simulationTable.ts"
 import { duration, plain, table } from "./text.ts"
 
@@ -57,7 +57,7 @@ const recoveryColumns = (runs: Runs): ReadonlyArray<Column> => {
     ...isBounded(runs[0].result.scenario)
       ? [{
         head: "recovers",
-        what: "runs that get back to 90 % of the success rate before the outage, and how long after it",
+        what: `runs that get back to ${backTo(runs[0].result.scenario)}`,
         of: ({ results }: Run) => recovers(summarize(results).recovery)
       }]
       : [],

@@ -60,7 +60,7 @@ const shapeRows = ({ ceiling, instances, workers }: Fitted): ReadonlyArray<Row> 
       "let in",
       counted(ceiling.most),
       "",
-      `requests in flight while ${ceiling.by === "proxy" ? "a proxy" : "the instances"} refused more`
+      `requests in flight while ${ceiling.by === "proxy" ? "more were refused" : "the instances refused more"}`
     ] as const
   ]
 ]

@@ -1,4 +1,4 @@
-import type { ClientResult, Recoveries, ServiceResult, SimulationResult, Spread } from "../Simulator.ts"
+import type { ClientResult, Recoveries, Scenario, ServiceResult, SimulationResult, Spread } from "../Simulator.ts"
 import { isBounded } from "../simulator/bounds.ts"
 import { factsOf, shareOf } from "../simulator/facts.ts"
 import { counted, percent, runLength } from "./charts/format.ts"
@@ -62,6 +62,14 @@ export const seedsLine = (results: ReadonlyArray<SimulationResult>): string => {
     : `${results.length} runs, seeds ${first} to ${last}: mean (5 to 95 % of the runs)`
 }
 
+const hasOutage = ({ services }: Scenario): boolean => services.some(({ outages }) => outages.length > 0)
+
+/** To where runs get back that recover, and from when that is counted. */
+export const backTo = (scenario: Scenario): string =>
+  hasOutage(scenario)
+    ? "90 % of the success rate before the outage, and how long after it"
+    : "where 90 % of calls succeed, and how long after the start of the run"
+
 /** Explains the columns of the tables. The peak load is that of each service, or of the busiest. */
 export const legend = (
   { bucketMillis, scenario }: SimulationResult,
@@ -76,7 +84,7 @@ export const legend = (
     ...isBounded(scenario)
       ? [
         `recovered: from then on 90 % of calls${fleets.length > 1 ? " in total" : ""} succeed, counted from the ${
-          services.some(({ outages }) => outages.length > 0) ? "end of the last outage" : "start"
+          hasOutage(scenario) ? "end of the last outage" : "start"
         }`
       ]
       : []

@@ -4,7 +4,7 @@ import { openOf } from "../simulator/facts.ts"
 import { spreadOf } from "../simulator/spread.ts"
 import { counted, percent } from "./charts/format.ts"
 import type { Run } from "./charts/run.ts"
-import { legend, peakOf, recovered, recovers, seedsLine, sendsPerCall, share, spread } from "./outcome.ts"
+import { backTo, legend, peakOf, recovered, recovers, seedsLine, sendsPerCall, share, spread } from "./outcome.ts"
 import { duration, plain, table } from "./text.ts"
 
 /** The line above the tables of a partial result. */
@@ -69,7 +69,7 @@ const rangesOf = ({ result: { scenario }, results }: Run): string => {
     "",
     "p50, p99: of calls that succeed, retries included, of the busiest clients; wasted: work whose client had given up",
     ...isBounded(scenario)
-      ? ["recovers: gets back to 90 % of the success rate before the outage, and how long after it"]
+      ? [`recovers: gets back to ${backTo(scenario)}`]
       : [],
     "--runs 1 shows one run in full"
   ].join("\n")

@@ -117,6 +117,16 @@ describe("the table of simulate", () => {
     assert.include(text, "\n  retrying stopped: -\n")
   })
 
+  it("of several runs without an outage counts the recovery from the start of the run", () => {
+    const { outageEnd: _, ...busy } = recovering
+    const runs = runsOf("x", busy, busy)
+    const meaning = "90 % of calls succeed, and how long after the start of the run"
+    const shown = [lines(simulationTable(runs)), lines(comparisonTable([runs, runsOf("y", busy, busy)]))]
+    for (const [index, sentence] of ["gets back to", "runs that get back to"].entries()) {
+      assert.include(shown[index]!, `recovers: ${sentence} where ${meaning}`)
+    }
+  })
+
   it("of several runs has means and ranges", () => {
     const later: Made = { ...recovering, shares: [0, 0, 0, 0, 0, 100], sends: 2 }
     assert.deepStrictEqual(lines(simulationTable(runsOf("x", recovering, later))), [
