@@ -9,12 +9,11 @@
  * @since 0.1.0
  */
 
-import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import { constFalse, dual } from "effect/Function"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import { firstIn } from "./internal/cause.ts"
+import { failureOf, noFailure } from "./internal/cause.ts"
 import { factsOf, saidBy } from "./internal/classification/answer.ts"
 import { databaseFacts } from "./internal/classification/databaseErrors.ts"
 import * as codes from "./internal/classification/errorCodes.ts"
@@ -56,28 +55,15 @@ const throttledInfo = RetryInfo.throttled()
  * @since 0.1.0
  */
 export const classify = (classifier: RetryClassifier, error: unknown): Option.Option<RetryInfo.RetryInfo> => {
-  let failure = error
-  if (isCause(error)) {
-    const first = firstIn(error)
-    if (first === undefined) return veto
-    failure = first.error
-  }
-  const info = asked(classifier, failure)
-  return info === none || Option.isOption(info) ? info : none
-}
-
-const isCause = (error: unknown): error is Cause.Cause<unknown> => {
-  try {
-    return Cause.isCause(error)
-  } catch {
-    return false
-  }
+  const failure = failureOf(error)
+  return failure === noFailure ? veto : asked(classifier, failure)
 }
 
 /** What a classifier answers about an error that is no `Cause`. */
 const asked = (classifier: RetryClassifier, error: unknown): Option.Option<RetryInfo.RetryInfo> => {
   try {
-    return classifier(error)
+    const info = classifier(error)
+    return info === none || Option.isOption(info) ? info : none
   } catch {
     return none
   }
@@ -101,9 +87,10 @@ export const orElse: {
  * @since 0.1.0
  */
 export const chain = (classifiers: ReadonlyArray<RetryClassifier>): RetryClassifier => (error) => {
-  const ask = isCause(error) ? classify : asked
+  const failure = failureOf(error)
+  if (failure === noFailure) return veto
   for (let next = 0; next < classifiers.length; next++) {
-    const info = ask(classifiers[next]!, error)
+    const info = asked(classifiers[next]!, failure)
     if (Option.isSome(info)) return info
   }
   return none
@@ -146,11 +133,8 @@ export const followingCause = (self: RetryClassifier): RetryClassifier => follow
 const followingCauseUntil = (self: RetryClassifier, ends: (error: unknown) => boolean): RetryClassifier => (error) => {
   let current = error
   for (let depth = 0; depth <= codes.maxCauseDepth && current !== undefined && current !== null; depth++) {
-    if (isCause(current)) {
-      const failure = firstIn(current)
-      if (failure === undefined) return veto
-      current = failure.error
-    }
+    current = failureOf(current)
+    if (current === noFailure) return veto
     const info = asked(self, current)
     if (Option.isSome(info) || ends(current)) return info
     current = codes.causeOf(current)

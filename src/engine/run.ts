@@ -133,8 +133,8 @@ export class Run {
     const { permit } = this
     this.arrived()
     this.permit = undefined
-    this.record(error)
     permit?.failed(error)
+    this.record(error)
     return notified(this.world, false, error)
   }
 

@@ -350,6 +350,17 @@ describe("RetryClassifier", () => {
       assert.isTrue(Option.getOrThrow(chain(1)).timeout)
     })
 
+    it("ask about what only looks like a cause, and about the failure of a cause", () => {
+      const busy = RetryClassifier.chain([(error: any) => error.error === "busy" ? second(error) : Option.none()])
+      const body = JSON.parse(`{"~effect/Cause":"x","error":"busy","reasons":[null]}`)
+      for (const error of [body, Cause.fail(body), new Error("x", { cause: body })]) {
+        const ask = error instanceof Error ? RetryClassifier.followingCause(busy) : busy
+        assert.isTrue(Option.getOrThrow(RetryClassifier.classify(ask, error)).timeout)
+        assert.isTrue(Option.getOrThrow(ask(error)).timeout)
+      }
+      assert.strictEqual(Option.getOrThrow(busy(Cause.die(body))).safety, "No")
+    })
+
     it("can be vetoed, and a veto is final", () => {
       const vetoed = RetryClassifier.vetoing(second, (error) => error === "never")
       assert.strictEqual(Option.getOrThrow(vetoed("never")).safety, "No")

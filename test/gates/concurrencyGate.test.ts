@@ -1,7 +1,8 @@
 /** The gate of a concurrency limiter, driven by hand: what the public tests cannot see to the step. */
 import { assert, describe, it } from "@effect/vitest"
-import { RetryInfo } from "effect-retry"
+import { RetryInfo, type SendGate } from "effect-retry"
 import type * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
 import { validated } from "../../src/gates/ConcurrencyLimiter.ts"
@@ -65,6 +66,24 @@ describe("the gate of a concurrency limiter", () => {
       end("c", "Failure", { error: { status: 503 }, info: RetryInfo.transient })
       end("d", "Failure", { info: RetryInfo.throttled() })
       assert.deepStrictEqual(samples.map(({ outcome }) => outcome), ["timeout", "timeout", "refusal", "refusal"])
+    }))
+
+  it.effect("frees the slot of a send whose outcome cannot be read", () =>
+    Effect.gen(function*() {
+      const { gate } = yield* subject({ rule: scripted(1).rule })
+      const passes: Array<SendGate.Pass> = []
+      gate.enter({ attempt: 1, nowMillis: 0, context: Context.empty(), hold: (pass) => passes.push(pass) })
+      const outcome: SendGate.Outcome = {
+        _tag: "Failure",
+        value: undefined,
+        error: undefined,
+        nowMillis: 0,
+        get info(): never {
+          throw new Error("it cannot be read")
+        }
+      }
+      assert.throws(() => passes[0]!.settle(outcome))
+      assert.strictEqual(gate.inFlight, 0)
     }))
 
   it.effect("a rule may refuse retries, but no first send, nor when it is full", () =>

@@ -65,7 +65,52 @@ const withHeaders = (headers: unknown) => ({ status: 503, headers, response: { s
 
 const headersOf = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, n) => [`x-${n}`, "1"]))
 
+/** Keys by which Effect knows its own values, except for the end of a stream: JSON from outside may have them too. */
+const typeIds = [
+  "Cause",
+  "Cause/Reason",
+  "Channel",
+  "Deferred",
+  "Effect",
+  "Exit",
+  "Fiber",
+  "Option",
+  "Result",
+  "Stream",
+  "http/HttpClientError",
+  "http/HttpClientResponse",
+  "http/HttpIncomingMessage",
+  "persistence/CircuitBreaker/CircuitBreakerError",
+  "persistence/RateLimiter/RateLimiterError",
+  "sql/SqlError",
+  "time/Duration"
+].map((name) => `~effect/${name}`)
+
+const lookAlikes = Object.fromEntries(typeIds.map((id) => [
+  `what only looks like ${id}`,
+  () => ({ [id]: id, _tag: "Failure", cause: { [id]: id }, reason: { [id]: id }, reasons: [null] })
+]))
+
+/** It is read in more than one way. */
+const causes: Readonly<Record<string, () => unknown>> = {
+  "a cause without reasons": () => JSON.parse(`{"~effect/Cause":"x","error":"busy"}`),
+  "a cause whose reasons are text": () => ({ "~effect/Cause": "x", reasons: "Fail" }),
+  "a cause whose reasons are of no kind": () => ({ "~effect/Cause": "x", reasons: [{}] }),
+  "a cause whose reasons cannot be read": () => Object.assign(guarding("reasons"), { "~effect/Cause": "x" }),
+  "a cause that can be read once": () => {
+    let reads = 0
+    return {
+      "~effect/Cause": "x",
+      get reasons() {
+        return reads++ === 0 ? [{ _tag: "Fail", error: "a" }] : throwing()
+      }
+    }
+  }
+}
+
 const values: Readonly<Record<string, () => unknown>> = {
+  ...lookAlikes,
+  ...causes,
   "undefined": () => undefined,
   "null": () => null,
   "NaN": () => Number.NaN,

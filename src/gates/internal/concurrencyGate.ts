@@ -145,8 +145,8 @@ export class ConcurrencyGate<E> extends Stateful<Level> implements SendGate<E> {
 
   /** A send has ended. */
   ended(outcome: Outcome, cuts: number, sentMillis: number | undefined): void {
-    this.count(outcome, cuts, sentMillis)
-    this.inFlight--
+    const inFlight = this.inFlight--
+    this.count(outcome, cuts, sentMillis, inFlight)
     if (this.limit < 1) {
       const pause = this.options.rule.pauseMillis(this.state.rule, this.random.nextDoubleUnsafe())
       this.state = { ...this.state, pausedUntilMillis: outcome.nowMillis + pause }
@@ -162,14 +162,14 @@ export class ConcurrencyGate<E> extends Stateful<Level> implements SendGate<E> {
     else this.line.admit(any)
   }
 
-  private count(outcome: Outcome, cuts: number, sentMillis: number | undefined): void {
+  private count(outcome: Outcome, cuts: number, sentMillis: number | undefined, inFlight: number): void {
     const { maxWaitMillis, outcomeOf, rule } = this.options
     const counted = outcomeOf(outcome)
     if (counted === undefined) return
     const level = this.state
     const next = rule.next(level.rule, {
       outcome: counted,
-      inFlight: this.inFlight,
+      inFlight,
       overtaken: cuts < level.cuts,
       rttMillis: sentMillis === undefined ? undefined : outcome.nowMillis - sentMillis
     })

@@ -208,8 +208,8 @@ export class CoolDownGate<E> extends Stateful<Cooling> implements SendGate<E> {
   }
 
   ended(passage: Passage<E>, outcome: Outcome): void {
-    const hintMillis = this.hintMillis(outcome)
     this.sends.remove(passage)
+    const hintMillis = this.hintMillis(outcome)
     if (hintMillis > 0) return this.close(outcome.nowMillis, hintMillis)
     if (passage.sends !== this.sends) return
     if (outcome._tag === "Success") this.succeeded(outcome)
