@@ -24,13 +24,14 @@ import {
   grpcStatusOf,
   headersOf,
   isAnswer,
+  isRedirected,
   isRepeatable,
   isRetryStatus,
   requestOf,
   statusOf
 } from "./internal/classification/wire.ts"
 import { wallMillis } from "./internal/clock.ts"
-import { get, short } from "./internal/tryGet.ts"
+import { get, look, short } from "./internal/tryGet.ts"
 import * as RetryInfo from "./RetryInfo.ts"
 
 /**
@@ -168,6 +169,8 @@ const withHint = (info: RetryInfo.RetryInfo, error: Opaque): Option.Option<Retry
 const safetyOf = (cause: unknown, repeatable: boolean): RetryInfo.Safety =>
   repeatable || codes.isNeverSent(cause) ? "Yes" : "Maybe"
 
+const showsRequest = (error: unknown): boolean => look(() => requestOf(error)) !== undefined
+
 /** Whether the request that an error shows, if it shows one, can be sent twice. */
 const isShownRepeatable = (error: unknown): boolean => {
   try {
@@ -183,19 +186,14 @@ const isKnown = (error: unknown): boolean => isAnswer(error) || Option.isSome(ca
 /** Whether an error says how safe it is to send the request of it again. */
 const says = (error: unknown): boolean => isKnown(error) || !isShownRepeatable(error)
 
-/** Whether an error, or a cause, shows a request that may not be sent twice, before any facts or an answer. */
-const isUnsafe = (error: unknown): boolean => {
-  const first = codes.findCause(error, says)
-  return first !== undefined && !isKnown(first)
-}
-
-/** What may have run is not sent twice, if the error shows a request. */
+/** What may have run is not sent twice, if the error, or a cause before any facts or an answer, shows a request. */
 const cautious = (self: RetryClassifier): RetryClassifier => (error) => {
   const found = self(error)
   const info = Option.getOrUndefined(found)
-  return info?.safety === "Yes" && !info.throttling && isUnsafe(error)
-    ? Option.some(RetryInfo.make({ ...info, safety: safetyOf(error, false) }))
-    : found
+  if (info?.safety !== "Yes" || info.throttling) return found
+  const first = codes.findCause(error, says)
+  if (first === undefined || isKnown(first)) return found
+  return Option.some(RetryInfo.make({ ...info, safety: isRedirected(first) ? "Maybe" : safetyOf(error, false) }))
 }
 
 /** The facts of an exception while a request was sent or its response read, if only the network is to blame. */
@@ -204,16 +202,17 @@ const broken = (cause: unknown, idempotent: boolean): RetryInfo.RetryInfo | unde
   return info === undefined ? undefined : RetryInfo.make({ ...info, safety: safetyOf(cause, idempotent) })
 }
 
-/** The facts of the response that an error carries, to a request that can be sent twice. */
-const answered = (error: Opaque, repeatable: boolean): RetryInfo.RetryInfo | undefined => {
+/** The facts of the response that an error carries. By default, the error or a cause may show to what request. */
+const answered = (error: Opaque, repeatable?: boolean): RetryInfo.RetryInfo | undefined => {
   const status = statusOf(error)
   // Without a status it may be an event of a stream, or what an SDK makes of one.
   if (status === undefined && typeof error.type !== "string" && !isObject(error.error)) return undefined
   const answer = answerOf(error, status)
   const said = saidBy(answer, isRetryStatus)
-  return said === undefined
-    ? undefined
-    : RetryInfo.make({ ...factsOf(said, status, repeatable), retryAfter: hintMillis(answer, wallMillis) })
+  if (said === undefined) return undefined
+  const shown = repeatable === undefined ? codes.findCause(error, showsRequest) ?? error : error
+  const facts = factsOf(said, status, repeatable ?? isShownRepeatable(shown), () => isRedirected(shown))
+  return RetryInfo.make({ ...facts, retryAfter: hintMillis(answer, wallMillis) })
 }
 
 const httpReasons = new Map<unknown, (reason: Opaque, idempotent: boolean) => RetryInfo.RetryInfo | undefined>([
@@ -408,15 +407,16 @@ const isSdkTimeout = (error: Opaque): boolean => error.message === "Request time
  *
  * `docs/http.md` lists the headers read for a hint, and their order. The status is the `status` or `statusCode` of the
  * error or of its `response`; the body is looked for in the error, in its `error`, `data` and `body`, and in those of
- * its `response`. If the error shows a request that is not idempotent and has no `Idempotency-Key` (in `config`, `options`
- * or `request`), a response that does not prove that it was rejected makes it `"Maybe"` safe.
+ * its `response`. If the error or a cause shows a request that is not idempotent and has no `Idempotency-Key` (in `config`,
+ * `options` or `request`), a response that does not prove that it was rejected makes it `"Maybe"` safe. After a redirect
+ * none proves it, and got no longer shows the method.
  *
  * @category constructors
  * @since 0.1.0
  */
 export const httpStatus: RetryClassifier = ofObject((error) => {
   if (error.$metadata !== undefined) return none
-  return isSdkTimeout(error) ? timedOut : Option.fromUndefinedOr(answered(error, isShownRepeatable(error)))
+  return isSdkTimeout(error) ? timedOut : Option.fromUndefinedOr(answered(error))
 })
 
 /**

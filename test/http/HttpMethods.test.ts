@@ -7,6 +7,10 @@ import axios from "axios"
 import axiosRetry from "axios-retry"
 import { Backoff, RetryClassifier, RetryInfo, RetryPolicy } from "effect-retry"
 import { retryPromise } from "effect-retry/RetryPromise"
+import * as Effect from "effect/Effect"
+import * as FetchHttpClient from "effect/http/FetchHttpClient"
+import * as HttpClient from "effect/http/HttpClient"
+import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import * as Option from "effect/Option"
 import got from "got"
 import ky from "ky"
@@ -24,6 +28,8 @@ type Failure = number | "broken" | "silent"
 
 let failure: Failure = 500
 let headers: Headers = {}
+/** Where requests are redirected to, if they are. */
+let location = ""
 let sends = 0
 /** Each run has its path: what an earlier one has left may still arrive. */
 let path = "/0"
@@ -31,7 +37,8 @@ let path = "/0"
 const server = http.createServer((request, response) => {
   if (request.url === path) sends++
   request.resume().on("end", () => {
-    if (failure === "broken") request.socket.destroy()
+    if (location !== "" && request.url === path) response.writeHead(303, { location }).end()
+    else if (failure === "broken") request.socket.destroy()
     else if (failure !== "silent") response.writeHead(failure, headers).end("{}")
   })
 })
@@ -203,6 +210,86 @@ describe.each(Object.entries(clients))("%s", (name, { once, own }) => {
     }
     assert.strictEqual(calls, 3)
   })
+})
+
+describe("after a redirect, the request has been processed", () => {
+  const redirected = async (
+    target: string,
+    failing: Failure,
+    { headers = {}, method = "POST", own }: { headers?: Headers; method?: Method; own?: Headers },
+    once: Client["once"]
+  ) => {
+    location = target
+    try {
+      return (await counted(failing, headers, () => retryPromise(() => once(method, own ?? {}), threeTimes))).sends
+    } finally {
+      location = ""
+    }
+  }
+
+  const effects: Client["once"] = (method, headers) =>
+    Effect.runPromise(
+      HttpClient.HttpClient.use((client) =>
+        HttpClient.filterStatusOk(client).execute(HttpClientRequest.make(method)(url(), { headers }))
+      ).pipe(Effect.provide(FetchHttpClient.layer))
+    )
+
+  // axios over `fetch` shows no redirect, and undici follows none by itself.
+  const following = { axios: clients["axios"]!.once, ky: clients["ky"]!.once, fetch: clients["fetch"]!.once, effects }
+
+  for (const [name, once] of Object.entries({ ...following, got: clients["got"]!.once })) {
+    it.each<[Failure, Headers?]>([
+      [503],
+      [429],
+      [425],
+      [500, { "x-should-retry": "true" }],
+      [503, { "x-envoy-ratelimited": "1" }],
+      ["broken"]
+    ])(`${name} sends a POST once before %s %o`, async (failing, headers = {}) => {
+      assert.strictEqual(await redirected("/next", failing, { headers }, once), 1)
+    })
+
+    it(`${name} sends it again with a key`, async () => {
+      assert.strictEqual(await redirected("/next", 503, { own: key }, once), 3)
+    })
+  }
+
+  it.each(Object.entries(following))("%s sends a GET again", async (_, once) => {
+    assert.strictEqual(await redirected("/next", 503, { method: "GET" }, once), 3)
+  })
+
+  it("got does not show that a GET was one before the redirect", async () => {
+    assert.strictEqual(await redirected("/next", 503, { method: "GET" }, clients["got"]!.once), 1)
+  })
+
+  it.each(["axios", "got"])("%s sends a POST once if it was redirected to a closed port", async (name) => {
+    const closed = http.createServer()
+    await new Promise<void>((resolve) => closed.listen(0, "127.0.0.1", resolve))
+    const target = `http://127.0.0.1:${(closed.address() as AddressInfo).port}/`
+    await new Promise((resolve) => closed.close(resolve))
+    assert.strictEqual(await redirected(target, 503, {}, clients[name]!.once), 1)
+  })
+})
+
+describe("a status of an error that hides the request", () => {
+  class Unavailable extends Error {
+    readonly status: number
+    constructor(status: number, cause: unknown) {
+      super("orders", { cause })
+      this.status = status
+    }
+  }
+
+  it.each<[number, Method, number]>([[503, "POST", 1], [503, "GET", 3], [429, "POST", 3]])(
+    "%d around that of a %s: %d sends",
+    async (status, method, expected) => {
+      const wrapped = () =>
+        clients["axios"]!.once(method, {}).catch((cause) =>
+          Promise.reject(new Unavailable(status, new Error("a", { cause })))
+        )
+      assert.strictEqual((await counted(503, {}, () => retryPromise(wrapped, threeTimes))).sends, expected)
+    }
+  )
 })
 
 describe("the code of the page", () => {

@@ -4,7 +4,7 @@ import { type HttpClientResponse, TypeId as ResponseTypeId } from "effect/http/H
 import * as Option from "effect/Option"
 import { factsOf, saidBy } from "../../internal/classification/answer.ts"
 import { causesOf, fetchRefusals, isNeverSent, timeoutCodes } from "../../internal/classification/errorCodes.ts"
-import { hasKey, isRetryStatus as isWorthARetry } from "../../internal/classification/wire.ts"
+import { hasKey, isRedirected, isRetryStatus as isWorthARetry } from "../../internal/classification/wire.ts"
 import { wallMillis } from "../../internal/clock.ts"
 import { get, short } from "../../internal/tryGet.ts"
 import { classify, defaultClassifier, type RetryClassifier } from "../../RetryClassifier.ts"
@@ -40,10 +40,8 @@ export const mayFail = (response: unknown): boolean => (get(response, "status") 
 const safetyOf = (request: HttpClientRequest, neverProcessed: boolean): RetryInfo.Safety =>
   neverProcessed || isRepeatable(request) ? "Yes" : "Maybe"
 
-/**
- * Whether `fetch` followed a redirect: the response is to another request, and the first may have been processed.
- */
-const isRedirected = ({ request, url }: HttpClientResponse): boolean => {
+/** Whether a response is to another request than was sent: of `XMLHttpRequest`, that alone shows a redirect. */
+const isFromElsewhere = ({ request, url }: HttpClientResponse): boolean => {
   const asked = Option.getOrUndefined(toUrl(request))
   if (asked === undefined) return false
   asked.hash = ""
@@ -65,9 +63,9 @@ const ofResponse = (settings: ClassifierSettings, response: HttpClientResponse):
   if (said === undefined) {
     return status >= 500 ? Option.some(RetryInfo.make({ safety: "No", fault: "server" })) : Option.none()
   }
-  const certain = said !== "final" && isRedirected(response) ? "failed" : said
+  const isMoved = () => isRedirected(response) || isFromElsewhere(response)
   return Option.some(RetryInfo.make({
-    ...factsOf(certain, status, isRepeatable(request)),
+    ...factsOf(said, status, isRepeatable(request), isMoved),
     retryAfter: said === "final" ? undefined : readHint(settings.hints, response, wallMillis())
   }))
 }

@@ -56,9 +56,17 @@ export const saidBy = (answer: Answer, isWorthARetry: (status: number) => boolea
   return said ?? (isWorthARetry(status) ? byBody(answer) ?? byStatus(status) : undefined)
 }
 
-/** The facts of an answer, for a request that is safe to send twice, or may not be. */
-export const factsOf = (said: Said, status: number | undefined, isRepeatable: boolean) => ({
-  safety: said === "final" ? "No" : said === "failed" && !isRepeatable ? "Maybe" : "Yes",
+/**
+ * The facts of an answer, for a request that is safe to send twice, or may not be: after a redirect no answer says that
+ * it was not processed.
+ */
+export const factsOf = (
+  said: Said,
+  status: number | undefined,
+  isRepeatable: boolean,
+  isRedirected: () => boolean
+) => ({
+  safety: said === "final" ? "No" : isRepeatable || (said !== "failed" && !isRedirected()) ? "Yes" : "Maybe",
   throttling: said === "throttled" || (said !== "final" && status === 429),
   fault: status !== 429 && isRetryStatus(status!) ? "server" : faultOfStatus(status)
 } as const)

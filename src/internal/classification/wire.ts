@@ -85,10 +85,13 @@ export const isRepeatable = (request: Request): boolean =>
 
 const withMethod = (request: any): any => typeof request?.method === "string" ? request : undefined
 
+/** got shows the request after a redirect: a GET may have been a POST. */
+const isRewritten = ({ request }: any): boolean => request?.redirectUrls?.length > 0
+
 /** The request in an error: `config` of axios, `options` of got and ofetch, `request` of ky and of others. */
 export const requestOf = (error: any): Request | undefined => {
   const request = withMethod(error.config) ?? withMethod(error.options) ?? withMethod(error.request)
-  return request && { method: request.method.toUpperCase(), headers: request.headers }
+  return request && { method: isRewritten(error) ? undefined : request.method.toUpperCase(), headers: request.headers }
 }
 
 /** A server's answer: a response, or an error that carries one. */
@@ -101,6 +104,19 @@ export interface Answer {
 }
 
 const responseOf = (error: any): any => error.$response ?? error.response ?? error.reason?.response ?? error
+
+/**
+ * Whether the client has followed a redirect: then the request has been processed, whatever came of the next. got shows
+ * it; so does follow-redirects, which axios uses in Node; so does a response of `fetch`, also inside that of Effect.
+ */
+export const isRedirected = (error: any): boolean =>
+  look(() => {
+    const { request } = error
+    const response = responseOf(error)
+    const { source = response } = response.original ?? response
+    return source.redirected === true || isRewritten(error) ||
+      (request?._redirectable ?? request)?._redirectCount > 0
+  }) === true
 
 /** The headers in an error, wherever its client put them. */
 export const headersOf = (error: any): object | undefined => {
