@@ -46,6 +46,7 @@ const none: Option.Option<RetryInfo.RetryInfo> = Option.none()
 const veto = Option.some(RetryInfo.notRetryable)
 const transient = Option.some(RetryInfo.transient)
 const timedOut = Option.some(RetryInfo.timedOut)
+const mayHaveRun = Option.some(RetryInfo.make({ safety: "Maybe" }))
 const throttledInfo = RetryInfo.throttled()
 
 /**
@@ -238,9 +239,16 @@ const byRetryable = (retryable: unknown, retryAfter: any): Option.Option<RetryIn
   return retryable === false ? veto : none
 }
 
-/** What Effect's SQL has no reason for, the code of its cause may explain. */
-const unreasoned = (reason: Opaque): Option.Option<RetryInfo.RetryInfo> =>
-  reason._tag === "UnknownError" ? classify(database, reason.cause) : none
+/**
+ * What Effect's SQL has no reason for, the code of its cause may explain. A connection that is lost may have carried the
+ * statement.
+ */
+const byDatabase = ({ _tag, cause, operation }: Opaque): Option.Option<RetryInfo.RetryInfo> => {
+  const isLost = _tag === "ConnectionError"
+  if (!isLost && _tag !== "UnknownError") return none
+  if (isLost && (operation === "connect" || codes.isNeverSent(cause))) return transient
+  return Option.orElse(classify(followingCause(database), cause), () => isLost ? mayHaveRun : none)
+}
 
 const withReason = (error: Opaque): Option.Option<RetryInfo.RetryInfo> => {
   const reason = isObject(error.reason) ? error.reason : error
@@ -253,7 +261,7 @@ const withReason = (error: Opaque): Option.Option<RetryInfo.RetryInfo> => {
     case "CircuitHalfOpen":
       return Option.some(RetryInfo.make({ fault: "server", retryAfter }))
     default:
-      return Option.orElse(unreasoned(reason), () => byRetryable(error.isRetryable ?? reason.isRetryable, retryAfter))
+      return Option.orElse(byDatabase(reason), () => byRetryable(error.isRetryable ?? reason.isRetryable, retryAfter))
   }
 }
 
@@ -323,7 +331,7 @@ const isReason = ({ constructor }: { readonly constructor?: any }): boolean => {
  * An HTTP request that may have been processed and is not idempotent (POST, PATCH) is `"Maybe"` safe; one that was
  * throttled, or whose connection was never made, is safe. The same goes for a procedure of `RpcClient`. A fault in a
  * request or response itself is never retried. `SqlError`, `AiError` and `GraphQLClientError` say themselves whether
- * they are retryable; the hint is theirs, or that of the response they show. If the store of a limiter or a breaker
+ * they are retryable, but a statement whose connection was lost is `"Maybe"` safe; the hint is theirs, or that of the response they show. If the store of a limiter or a breaker
  * failed, the call never ran, and the store's `cause` decides. A reason that `Effect.unwrapReason` took out of its
  * error is treated like the error. `docs/effect-errors.md` has the full table.
  *
@@ -494,7 +502,7 @@ export const grpc: RetryClassifier = ofObject((error) => {
  *
  * | error | facts |
  * | --- | --- |
- * | 40 except 40002 and 40003; 53; 57P03; 08001, 08004 | transient: nothing has had an effect |
+ * | 40 except 40002 and 40003; 53; 57P03; 08001, 08004; `SQLITE_CANTOPEN` | transient: nothing has had an effect |
  * | 40003; 57P01, 57P02, 57P05; 08 except 08P01; pg: `Connection terminated unexpectedly` | `"Maybe"` safe |
  * | MongoDB: `RetryableError`, `TransientTransactionError` | transient |
  * | MongoDB: `SystemOverloadedError` | throttling; without one of the above `"Maybe"` safe |

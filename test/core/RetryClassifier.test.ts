@@ -129,7 +129,7 @@ describe("RetryClassifier", () => {
       [
         "a lost SQL connection",
         new SqlError.SqlError({ reason: new SqlError.ConnectionError({ cause: "gone" }) }),
-        "Yes"
+        "Maybe"
       ],
       ["an SQL syntax error", new SqlError.SqlError({ reason: new SqlError.SqlSyntaxError({ cause: "what" }) }), "No"],
       [

@@ -73,9 +73,31 @@ describe("SQLSTATE", () => {
     }
   )
 
-  it("a reason of Effect's that is retryable stays so, whatever its cause", () => {
-    const reason = new SqlError.ConnectionError({ cause: { code: "08006" } })
-    assert.strictEqual(shown(new SqlError.SqlError({ reason })), "Yes")
+  // @effect/sql-pg, PgConnection.ts, PgClient.ts: the operation is that of the driver, or "query" and the like.
+  it.each<[unknown, string | undefined, string]>([
+    [{ code: "08001" }, "query", "Yes"],
+    [{ code: "08004" }, "query", "Yes"],
+    [{ code: "53300" }, "query", "Yes"],
+    [{ code: "57P03" }, "connect", "Yes"],
+    [{ code: "08000" }, "query", "Maybe"],
+    [{ code: "08006" }, "query", "Maybe"],
+    [{ code: "08006" }, "connect", "Yes"],
+    [{ code: "08007" }, undefined, "Maybe"],
+    [{ code: "57P01" }, "query", "Maybe"],
+    [{ message: "Connection terminated unexpectedly" }, "query", "Maybe"],
+    [{ cause: { code: "08006" } }, "query", "Maybe"],
+    [{ code: "ECONNRESET", syscall: "read" }, "query", "Maybe"],
+    [{ code: "EPIPE", syscall: "write" }, undefined, "Maybe"],
+    [{ code: "ECONNRESET", syscall: "read" }, "connect", "Yes"],
+    [{ code: "ECONNREFUSED", syscall: "connect" }, "query", "Yes"],
+    [{ code: "ECONNREFUSED" }, undefined, "Yes"],
+    [new Error("Connection is closed"), "query", "Maybe"],
+    ["gone", undefined, "Maybe"]
+  ])("%o in Effect's ConnectionError of %s: %s", (cause, operation, facts) => {
+    const reason = new SqlError.ConnectionError({ cause, ...(operation === undefined ? {} : { operation }) })
+    assert.strictEqual(shown(new SqlError.SqlError({ reason })), facts)
+    assert.strictEqual(shown(reason), facts)
+    assert.strictEqual(shown(new Error("order", { cause: new SqlError.SqlError({ reason }) })), facts)
   })
 
   // pg 8, lib/client.js; pg-pool 3, index.js.
