@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import {
   AdaptiveRateLimiter,
   awsStandard2026,
+  Backoff,
   Hedge,
   RetryClassifier,
   RetryObserver,
@@ -334,4 +335,30 @@ describe("what comes from where", () => {
         if (around !== "-") assert.strictEqual(around, yield* cell(drive, services["observer"]!), name)
       }
     }))
+
+  const quotasOfTheirOwn = {
+    "RetryQuota.layerFor": RetryQuota.layerFor("a", { capacity: 5 }),
+    "RetryConfig.resource": RetryConfig.resource("a").pipe(
+      Layer.provide(RetryConfig.layer({ resources: { a: { quota: { capacity: 5 } } } }))
+    )
+  }
+  for (const [name, made] of Object.entries(quotasOfTheirOwn)) {
+    it.effect(`a client made with ${name} pays from that, whatever quota is around the call`, () =>
+      Effect.gen(function*() {
+        let sends = 0
+        const down = HttpClient.make((request) =>
+          Effect.sync(() => {
+            sends++
+            return HttpClientResponse.fromWeb(request, new Response(null, { status: 503 }))
+          })
+        )
+        const policy = Backoff.fixed({ delay: 0 }).pipe(RetryPolicy.maxAttempts(3), RetryPolicy.quotaGated({ cost: 5 }))
+        const retrying = RetryHttp.layer(policy).pipe(
+          Layer.provide([made, Layer.succeed(HttpClient.HttpClient, down)])
+        )
+        const calls = Effect.repeat(HttpClient.HttpClient.use((client) => client.get("http://a")), { times: 9 })
+        yield* Effect.provide(calls, Layer.merge(retrying, RetryQuota.layer()))
+        assert.strictEqual(sends, 11)
+      }))
+  }
 })
