@@ -21,6 +21,7 @@ import { changed, type Parts } from "../engine/compiled.ts"
 import { retrying } from "../engine/loop.ts"
 import { lifting } from "../engine/policy/joinedPolicies.ts"
 import { partsOf } from "../engine/policy/policy.ts"
+import { patiently } from "../engine/wait.ts"
 import * as AdaptiveRateLimiter from "../gates/AdaptiveRateLimiter.ts"
 import { also, callable, checks, checksOf, known } from "../internal/checks.ts"
 import { monotonicMillis } from "../internal/clock.ts"
@@ -112,8 +113,8 @@ export interface RetryOptions {
   /**
    * Asked first about every failure: a thrown or rejected value, or a `Response` with a status from 400 up. `true`
    * retries it, `false` never does, facts such as `{ throttling: true, retryAfter: "2 seconds" }` say more; `undefined`
-   * leaves it to the classifier of the context. May return a promise of any of these. If it throws, that counts as
-   * `undefined`.
+   * leaves it to the classifier of the context. May return a promise of any of these. If it throws, or a promise takes
+   * longer than a minute, that counts as `undefined`.
    */
   readonly classify?: ((error: unknown) => Verdict | PromiseLike<Verdict>) | undefined
   /** A retry will be made, after its delay. The call waits for a returned promise, up to a minute; an exception ends it. */
@@ -283,22 +284,22 @@ class Sends<A> {
 
   private failed(error: unknown, resume: (effect: Effect.Effect<A, unknown>) => void): void {
     const { classify } = this
+    if (classify === undefined && !this.isAnswered(error)) return resume(Effect.fail(error))
+    const verdict = classify === undefined ? Effect.void : patiently(
+      Effect.promise(() => Promise.resolve().then(() => classify(error)).catch(() => undefined))
+    )
     // In the fiber: a hint may be a date, which needs the clock of the call.
-    const judged = (verdict: Verdict) =>
-      resume(Effect.suspend(() => {
-        this.error = error
-        this.info = this.factsOf(error, verdict)
-        // A response that is not known to be a failure is the result.
-        const isAnswer = this.isAnswered(error) && Option.isNone(this.info)
-        return isAnswer ? Effect.succeed(error as A) : Effect.fail(error)
-      }))
-    if (classify !== undefined) {
-      Promise.resolve().then(() => classify(error)).then(judged, () => judged(undefined))
-    } else if (this.isAnswered(error)) judged(undefined)
-    else resume(Effect.fail(error))
+    const judged = Effect.flatMap(verdict, (verdict) => {
+      this.error = error
+      this.info = this.factsOf(error, verdict)
+      // A response that is not known to be a failure is the result.
+      const isAnswer = this.isAnswered(error) && Option.isNone(this.info)
+      return isAnswer ? Effect.succeed(error as A) : Effect.fail(error)
+    })
+    resume(judged)
   }
 
-  private factsOf(error: unknown, verdict: Verdict): Facts {
+  private factsOf(error: unknown, verdict: Verdict | void): Facts {
     if (verdict === false) return Option.some(RetryInfo.notRetryable)
     if (typeof verdict === "object" && verdict !== null) return Option.some(RetryInfo.make(verdict))
     const known = this.known(error)

@@ -17,12 +17,12 @@ export const asking = (ask: Ask, permit: Permit, patienceMillis: number): Effect
 export const within = <A, E, R>(self: Effect.Effect<A, E, R>, millis: number): Effect.Effect<A | void, E, R> =>
   millis === Infinity ? self : Effect.timeoutOrElse(self, { duration: millis, orElse: () => Effect.void })
 
-/** How long a run waits for its observer. */
-const patienceMillis = 60_000
+/** Waits for code of the user's, at most a minute. */
+export const patiently = <A>(answer: Effect.Effect<A>): Effect.Effect<A | void> => within(answer, 60_000)
 
 /** What a run has to wait for, if its observer returns an effect. */
 export const waited = (answer: void | Effect.Effect<void>): Effect.Effect<void> | undefined =>
-  Effect.isEffect(answer) ? within(answer, patienceMillis) : undefined
+  Effect.isEffect(answer) ? patiently(answer) : undefined
 
 const raise = (): never => {
   throw undefined

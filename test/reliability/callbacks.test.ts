@@ -65,6 +65,8 @@ interface Place {
   readonly retried?: (slip: Slip) => (send: Send) => Call
   /** A call that would succeed may die, since the callback runs in place of it, or before it is sent. */
   readonly kills?: boolean
+  /** It is what is sent, and holds its slot until it ends. */
+  readonly isSend?: boolean
 }
 
 const policy = Backoff.fixed({ delay: 10 }).pipe(
@@ -144,7 +146,8 @@ const promise = (name: "classify" | "onRetry" | "onStop"): Place => ({
       Effect.callback<string, unknown>((resume) => {
         const controller = new AbortController()
         const { signal } = controller
-        const retry = RetryPromise.make(policy, { context, [name]: slip })
+        const callback = slip === slips["never ends"] ? () => new Promise(() => {}) : slip
+        const retry = RetryPromise.make(policy, { context, [name]: callback })
         void retry(() => Effect.runPromise(send), { signal }).then(
           (value) => resume(Effect.succeed(value)),
           (error) => resume(Effect.fail(error))
@@ -238,7 +241,7 @@ const places: Readonly<Record<string, Place>> = {
     ...requests((resource) => ({ resource })),
     services: () => ResourceLimiters.layer()
   },
-  "RetryHttp.Options.newConnection": requests((newConnection) => ({ newConnection })),
+  "RetryHttp.Options.newConnection": { ...requests((newConnection) => ({ newConnection })), isSend: true },
   "RetryPolicy.fromDelay.delay": policies((delay) => RetryPolicy.fromDelay(delay).pipe(RetryPolicy.maxAttempts(3))),
   "RetryPolicy.mapDelay.f": policies((f) => RetryPolicy.mapDelay(policy, f)),
   "RetryPolicy.while.holds": policies((holds) => RetryPolicy.while(policy, holds)),
@@ -285,30 +288,36 @@ const drivers: Readonly<Record<string, (send: Send) => Call>> = {
     )
 }
 
-const swept = ({ kills = false, services }: Place, slip: Slip, call: (send: Send) => Call) =>
+const swept = ({ isSend = false, kills = false, services }: Place, slip: Slip, call: (send: Send) => Call) =>
   Effect.gen(function*() {
     const own = services === undefined ? Layer.empty : services(slip)
     const context = yield* Layer.build(own as Layer.Layer<any>)
-    const run = (send: Send) => inTime(Effect.provideContext(call(send), context as Context.Context<any>))
-    for (const error of [new Transient(), undefined, { status: 503 }, new Transient(), null]) {
-      yield* run(Effect.fail(error))
-    }
-    yield* TestClock.adjust("1 hour")
     const limiter = Context.getOrElse(
       context as Context.Context<ConcurrencyLimiter.ConcurrencyLimiter>,
       ConcurrencyLimiter.ConcurrencyLimiter,
       () => undefined
     )
+    const around = yield* ConcurrencyLimiter.ConcurrencyLimiter
+    const slots = Effect.forEach(
+      limiter === undefined ? [around] : [around, limiter],
+      ({ state }) =>
+        Effect.map(state, ({ inFlight, limit, waiting }) => {
+          assert.deepStrictEqual([inFlight, waiting, limit > 0], [0, 0, true], "slots that are kept")
+        }),
+      { discard: true }
+    )
+    const run = (send: Send) =>
+      inTime(Effect.provideContext(call(send), context as Context.Context<any>), isSend ? Effect.void : slots)
+    for (const error of [new Transient(), undefined, { status: 503 }, new Transient(), null]) {
+      yield* run(Effect.fail(error))
+    }
+    yield* TestClock.adjust("1 hour")
     for (let healthy = 0; healthy < 4; healthy++) {
       yield* TestClock.adjust("10 seconds")
       const exit = yield* run(Effect.succeed("ok"))
       if (!kills) assert.deepStrictEqual(exit, Exit.succeed("ok") as never, `healthy call ${healthy + 1}`)
     }
-    const around = yield* ConcurrencyLimiter.ConcurrencyLimiter
-    for (const { state } of limiter === undefined ? [around] : [around, limiter]) {
-      const { inFlight, limit, waiting } = yield* state
-      assert.deepStrictEqual([inFlight, waiting, limit > 0], [0, 0, true], "slots that are kept")
-    }
+    yield* slots
     assert.deepInclude(yield* TokenLimiter.state, { waiting: 0 })
     assert.deepInclude(yield* TestQuota.state, { held: 0, waiting: 0 }, "tokens that are kept")
   }).pipe(
