@@ -22,7 +22,7 @@ export const ConfigLive = RetryConfig.layerFile(fileURLToPath(new URL("retry.jso
 /** A call under the entry "orders": its policy, its quota, its gates. */
 export const placeOrder = <A, E, R>(send: Effect.Effect<A, E, R>) => send.pipe(RetryConfig.retry("orders"))
 
-/** Whatever the document says: four sends of a call, five a second, and none that may have been processed. */
+/** Whatever the document says: four sends of a call, five a second, and no retry of what may have been processed. */
 export const BelowCeiling = ConfigLive.pipe(
   Layer.provide(RetryConfig.atMost({ attempts: 4, sendsPerSecond: 5, unsafe: false }))
 )

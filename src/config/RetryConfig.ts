@@ -68,10 +68,11 @@ import type { AnyContext } from "../internal/shared.ts"
 import { InvalidOption } from "../InvalidOption.ts"
 import type { RetryPolicy } from "../RetryPolicy.ts"
 import type { RetryQuota } from "../RetryQuota.ts"
-import { type Ceiling, CurrentCeiling, type Document, documentOf } from "./internal/configDocument.ts"
+import { CurrentCeiling, type Document, documentOf } from "./internal/configDocument.ts"
 import { policyConfig } from "./internal/environmentVariables.ts"
 import { CurrentFleet } from "./internal/fleetStores.ts"
 import { type Live, Lives } from "./internal/liveResource.ts"
+import type { Ceiling } from "./internal/resourcePart.ts"
 import { documentsOf, jsonOf, NotJson } from "./internal/watchedFile.ts"
 import type { Policy } from "./RetryPolicyJson.ts"
 
@@ -194,23 +195,23 @@ const made = (json: unknown, constructorName: string): Effect.Effect<Current, In
  * @since 0.1.0
  */
 export interface AtMost {
-  /** The sends of a call: a whole number of at least 1, or `Infinity`. Default 10. */
+  /** The sends of a call, hedges included: a whole number of at least 1, or `Infinity`. Default 10. */
   readonly attempts?: number | undefined
   /**
-   * The sends of a call per second: a finite number above 0. The delays of a policy become at least as long as that
-   * takes. Default: as the policy says.
+   * The sends of a call per second: a finite number above 0. The delays of a policy, and those before hedges, become at
+   * least as long as that takes, if hedges are inside the retries. Default: as the document says.
    */
   readonly sendsPerSecond?: number | undefined
   /**
    * Whether a policy may retry what is not known to be safe, such as a POST without a key after a broken connection.
-   * Default true.
+   * Default true. Code that calls {@link hedged} says that its call may run twice.
    */
   readonly unsafe?: boolean | undefined
 }
 
 /**
  * A ceiling for the policies of documents, set by code: no document can raise it. A policy without an
- * end stops there; a document that asks for more attempts by number is refused. Throws `InvalidOption` when an option is
+ * end stops there; a document that asks for more attempts or hedges by number is refused. Throws `InvalidOption` when an option is
  * invalid.
  *
  * **Example** (A document that others write)

@@ -354,6 +354,7 @@ export const validatedCall = (check: Checks, options: CallOptions): HedgeOptions
     atMost: check.between("atMost", check.count("atMost", atMost, 0), 0, 10),
     cost: check.positive("cost", cost),
     react: reactTo(guarded(callable(check, "isRetryable", isRetryable, "a function of an error"), asFacts)),
+    spacingMillis: 0,
     waitsOut: false,
     release: undefined
   })

@@ -59,7 +59,7 @@ const everything = {
       },
       hedge: {
         after: { quantile: 0.95, warmUp: 10, atLeast: 5, first: "1 second" },
-        atMost: 2,
+        atMost: 1,
         cost: 0.5,
         share: 0.05,
         shareWindow: "20 seconds",

@@ -1,7 +1,7 @@
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import * as NodePath from "@effect/platform-node/NodePath"
 import { assert, describe, it } from "@effect/vitest"
-import { RetryObserver, RetryPolicy, RetryQuota, withRetry } from "effect-retry"
+import { type InvalidOption, RetryObserver, RetryPolicy, RetryQuota, withRetry } from "effect-retry"
 import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
 import * as RetryConfig from "effect-retry/RetryConfig"
 import * as RetryHttp from "effect-retry/RetryHttp"
@@ -16,6 +16,7 @@ import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Metric from "effect/Metric"
 import * as Queue from "effect/Queue"
+import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
 import { execFileSync } from "node:child_process"
@@ -175,6 +176,51 @@ describe("a document is below the ceiling that code sets", () => {
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* sendsUnder({ attempts: 4, sendsPerSecond: 8 }), [0, 125, 250, 375])
     }))
+
+  /** When the sends of a hedged call leave that fail after so long. */
+  const hedgedUnder = (ceiling: RetryConfig.AtMost, entry: object, millis: number) =>
+    Effect.gen(function*() {
+      const times: Array<number> = []
+      const send = Clock.currentTimeMillis.pipe(
+        Effect.tap((now) => Effect.sync(() => times.push(now))),
+        Effect.andThen(Effect.sleep(millis)),
+        Effect.andThen(Effect.fail(new Kit.Transient()))
+      )
+      yield* Kit.runToEnd(Effect.exit(send.pipe(RetryConfig.hedged("orders"), RetryConfig.retry("orders"))))
+      return times
+    }).pipe(Effect.provide(Layer.provide(RetryConfig.layer(orders(entry)), RetryConfig.atMost(ceiling))))
+
+  for (
+    const [millis, times] of [[0, [0, 200, 400, 600]], [300, [0, 200, 700, 900]]] as Array<[number, Array<number>]>
+  ) {
+    it.effect(`hedges count as sends, and leave no faster: all fail after ${millis} ms`, () =>
+      Effect.gen(function*() {
+        const entry = { policy: endless, hedge: { after: 0, share: 1 } }
+        assert.deepStrictEqual(yield* hedgedUnder({ attempts: 4, sendsPerSecond: 5 }, entry, millis), times)
+        assert.lengthOf(yield* hedgedUnder({ attempts: 5 }, entry, millis), 4)
+      }))
+  }
+
+  for (
+    const [attempts, maxAttempts, atMost, most] of [
+      [10, 5, 1, undefined],
+      [10, 5, 2, 1],
+      [10, 10, 1, 0],
+      [4, "Infinity", 3, undefined],
+      [4, "Infinity", 4, 3]
+    ] as const
+  ) {
+    it.effect(`${maxAttempts} attempts with ${atMost} hedges each are within ${attempts} sends, or refused`, () =>
+      Effect.gen(function*() {
+        const document = orders({ policy: { maxAttempts }, hedge: { atMost } })
+        const exit = yield* Effect.result(RetryConfig.set(document))
+        if (most === undefined) return assert.isTrue(Result.isSuccess(exit))
+        assert.isTrue(Result.isFailure(exit))
+        const { failure } = exit as Result.Failure<void, InvalidOption>
+        assert.strictEqual(failure.field, "resources.orders.hedge.atMost")
+        assert.include(failure.message, `at most ${most}, so that a call has at most ${attempts} sends`)
+      }).pipe(Effect.provide(Layer.provide(RetryConfig.layer({}), RetryConfig.atMost({ attempts })))))
+  }
 
   it.effect("what may not be safe is sent once, if the ceiling says so", () =>
     Effect.gen(function*() {

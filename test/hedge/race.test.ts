@@ -418,6 +418,7 @@ const options: HedgeOptions = {
   atMost: 1,
   cost: 1,
   react: () => "next",
+  spacingMillis: 0,
   waitsOut: false,
   release: undefined
 }
@@ -458,6 +459,23 @@ describe("the latencies", () => {
         assert.strictEqual(yield* sends, 50)
       }))
   }
+})
+
+describe("sends that must leave some time apart", () => {
+  it.effect("do, after a failure too, and while one waits for a gate", () =>
+    Effect.gen(function*() {
+      const { at, send } = serving([[500, failing]])
+      const gate: SendGate.SendGate = {
+        order: 1,
+        enter: (send) => {
+          const pass = Effect.sync(() => send.hold({ settle: () => undefined, cancel: () => undefined }))
+          return send.attempt === 2 ? Effect.delay(pass, 1000) : pass
+        }
+      }
+      const hedged = hedging(send, { ...options, after: 0, atMost: 3, spacingMillis: 100 }, yield* home)
+      yield* inTime(Effect.provideService(hedged, Gate, gate))
+      assert.deepStrictEqual(at, [0, 1100, 1200, 1300])
+    }))
 })
 
 describe("a server that asks for time", () => {

@@ -6,9 +6,9 @@ import type { StoreOptions } from "../../quota/internal/memoryStore.ts"
 import * as RetryPolicy from "../../RetryPolicy.ts"
 import type { Policy } from "../RetryPolicyJson.ts"
 import type { Shareable } from "./fleetQuota.ts"
-import type { Fleet } from "./fleetStores.ts"
-import { sections } from "./gateSections.ts"
+import { type HedgeSection, sections } from "./gateSections.ts"
 import { made, reading, revived } from "./policyReader.ts"
+import type { Ceiling, Surroundings } from "./resourcePart.ts"
 import { policyAt } from "./shortPolicy.ts"
 
 /** What a document says about a resource. */
@@ -37,26 +37,13 @@ const isOff = (given: unknown, path: Path): boolean =>
 const object = (given: unknown, path: Path, expected = "an object"): Fields =>
   given === undefined ? {} : isObject(given) ? given : refuse(path, given, expected)
 
-const part = (key: string, given: unknown, path: Path, fleet: Fleet | undefined) => {
+const part = (key: string, given: unknown, path: Path, around: Surroundings) => {
   if (given === undefined) return undefined
   const section = sections[key]!
   const fields = object(given, path)
   known(fields, section.keys, path)
   const values = Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, revived(value)]))
-  return { options: made(() => section.check(values, path, fleet), path, given), json: JSON.stringify(fields) }
-}
-
-/** What code allows policies of documents. */
-export interface Ceiling {
-  readonly attempts: number
-  readonly leastMillis: number
-  readonly unsafe: boolean
-}
-
-/** What surrounds a document: nothing of it is in the document. */
-export interface Surroundings {
-  readonly ceiling: Ceiling
-  readonly fleet: Fleet | undefined
+  return { options: made(() => section.check(values, path, around), path, given), json: JSON.stringify(fields) }
 }
 
 /** Set by code around the layer. */
@@ -65,14 +52,16 @@ export const CurrentCeiling: Context.Reference<Ceiling> = /* @__PURE__ */ Contex
   { defaultValue: () => ({ attempts: 10, leastMillis: 0, unsafe: true }) }
 )
 
-const entry = (given: unknown, path: Path, offForAll: boolean, { ceiling, fleet }: Surroundings): Entry => {
+const entry = (given: unknown, path: Path, offForAll: boolean, around: Surroundings): Entry => {
   const fields = object(given, path)
   known(fields, ["retries", "policy", ...Object.keys(sections)], path)
-  const policy = below(ceiling, policyAt(fields["policy"] ?? {}, [...path, "policy"]), [...path, "policy"])
-  const needed = { ...fields, limiter: fields["limiter"] ?? (partsOf(policy).adaptive ? {} : undefined) }
+  const asked = policyAt(fields["policy"] ?? {}, [...path, "policy"])
+  const needed = { ...fields, limiter: fields["limiter"] ?? (partsOf(asked).adaptive ? {} : undefined) }
   const parts = Object.fromEntries(
-    Object.keys(sections).map((key) => [key, part(key, (needed as Fields)[key], [...path, key], fleet)])
+    Object.keys(sections).map((key) => [key, part(key, (needed as Fields)[key], [...path, key], around)])
   )
+  const hedge = parts["hedge"]?.options as HedgeSection | undefined
+  const policy = below(around.ceiling, asked, hedge?.call.atMost ?? 0, path)
   affordable(policy, (parts["quota"]?.options as Shareable<StoreOptions> | undefined)?.options, path)
   return {
     isGuess: given === undefined,
@@ -83,12 +72,22 @@ const entry = (given: unknown, path: Path, offForAll: boolean, { ceiling, fleet 
 }
 
 /** The policy, at most as much as code allows. One that asks for more by number is refused, not cut. */
-const below = ({ attempts, leastMillis, unsafe }: Ceiling, policy: Policy, path: Path): Policy => {
+const below = ({ attempts, leastMillis, unsafe }: Ceiling, policy: Policy, hedges: number, path: Path): Policy => {
   const { maxAttempts } = RetryPolicy.limits(policy)
   if (maxAttempts > attempts && maxAttempts < Infinity) {
-    refuse(path, maxAttempts, `a policy of at most ${attempts} attempts, which RetryConfig.atMost changes`)
+    refuse(
+      [...path, "policy"],
+      maxAttempts,
+      `a policy of at most ${attempts} attempts, which RetryConfig.atMost changes`
+    )
   }
-  const bounded = maxAttempts > attempts ? RetryPolicy.maxAttempts(policy, attempts) : policy
+  const least = maxAttempts < Infinity ? maxAttempts : 1
+  if (least * (1 + hedges) > attempts) {
+    const expected = `at most ${Math.floor(attempts / least) - 1}, so that a call has at most ${attempts} sends`
+    refuse([...path, "hedge", "atMost"], hedges, `${expected}, which RetryConfig.atMost changes`)
+  }
+  const most = Math.floor(attempts / (1 + hedges))
+  const bounded = maxAttempts > most ? RetryPolicy.maxAttempts(policy, most) : policy
   const paced = leastMillis === 0
     ? bounded
     : RetryPolicy.mapDelay(bounded, (delay) => Duration.max(delay, Duration.millis(leastMillis)))

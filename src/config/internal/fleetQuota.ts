@@ -9,7 +9,7 @@ import { LiveStore } from "../../quota/internal/resizableStore.ts"
 import * as RetryQuota from "../../RetryQuota.ts"
 import { CurrentFleet, type Fleet, type FleetOptions, type FleetPart, type Owner } from "./fleetStores.ts"
 import { below, made } from "./policyReader.ts"
-import type { Part } from "./resourcePart.ts"
+import type { Part, Surroundings } from "./resourcePart.ts"
 
 /** The options of a section that a fleet may share. */
 export interface Shareable<Options> {
@@ -40,7 +40,7 @@ export const shareable = <Options>(section: keyof Fleet, validated: (own: object
 (
   { redis, ...own }: { readonly [key: string]: unknown },
   path: Path,
-  fleet: Fleet | undefined
+  { fleet }: Surroundings
 ): Shareable<Options> => {
   const options = validated(own)
   if (redis === undefined) return { options, shared: undefined }

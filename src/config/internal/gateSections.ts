@@ -26,7 +26,7 @@ import type { SendGate } from "../../SendGate.ts"
 import { member, QuotaPart, type Shareable, shareable } from "./fleetQuota.ts"
 import { CurrentFleet } from "./fleetStores.ts"
 import { below, made } from "./policyReader.ts"
-import type { Hedging, Part, Section } from "./resourcePart.ts"
+import type { Hedging, Part, Section, Surroundings } from "./resourcePart.ts"
 
 /** A gate whose options change while in use. */
 interface Live<E, Options> extends SendGate<E> {
@@ -274,17 +274,15 @@ const afterOf = (after: unknown, path: Path): Hedge.CallOptions["after"] =>
     )
     : after as Hedge.CallOptions["after"]
 
-const hedgeOptions = (given: { readonly [key: string]: any }, path: Path) => {
+const hedgeOptions = (given: { readonly [key: string]: any }, path: Path, { ceiling }: Surroundings) => {
   const of = (keys: ReadonlyArray<string>) =>
     Object.fromEntries(Object.entries(given).filter(([key]) => keys.includes(key)))
   const after = afterOf(given["after"], [...path, "after"])
-  return {
-    shared: Hedge.validated(of(shareKeys)),
-    call: Hedge.validatedCall(checks("Hedge"), { ...of(callKeys), after })
-  }
+  const call = Hedge.validatedCall(checks("Hedge"), { ...of(callKeys), after })
+  return { shared: Hedge.validated(of(shareKeys)), call: { ...call, spacingMillis: ceiling.leastMillis } }
 }
 
-type HedgeSection = ReturnType<typeof hedgeOptions>
+export type HedgeSection = ReturnType<typeof hedgeOptions>
 
 /** Made when it is first named: calls cost more from then on. */
 class LiveHedge implements Part {

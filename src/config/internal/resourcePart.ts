@@ -4,6 +4,20 @@ import type { Path } from "../../internal/invalidField.ts"
 import type { AnyContext } from "../../internal/shared.ts"
 import type { Fleet, Owner } from "./fleetStores.ts"
 
+/** What code allows documents to ask for. */
+export interface Ceiling {
+  /** The sends of a call, and the least time between two of them. */
+  readonly attempts: number
+  readonly leastMillis: number
+  readonly unsafe: boolean
+}
+
+/** What surrounds a document: nothing of it is in the document. */
+export interface Surroundings {
+  readonly ceiling: Ceiling
+  readonly fleet: Fleet | undefined
+}
+
 /** What a resource has besides its policy, from its first use on, whatever the document says later. Made when it is needed. */
 export interface Part {
   /** Whether it holds sends back, or may at any time. */
@@ -30,7 +44,7 @@ export interface Hedging {
 export interface Section {
   readonly keys: ReadonlyArray<string>
   /** Throws `InvalidOption`, naming the key, or rejects what is nested in it. */
-  readonly check: (given: any, path: Path, fleet: Fleet | undefined) => unknown
+  readonly check: (given: any, path: Path, around: Surroundings) => unknown
   /** Gets the checked options; `undefined` if the document does not name it. */
   readonly make: (options: any, owner: Owner) => Part
 }

@@ -47,6 +47,8 @@ export interface HedgeOptions {
   readonly atMost: number
   readonly cost: number
   readonly react: (error: unknown, info: RetryInfo | undefined) => Reaction
+  /** How long after the last send a hedge may leave at the earliest; 0 for no such limit. */
+  readonly spacingMillis: number
   /** Whether a server that asks for time gets it even when nothing is in flight. */
   readonly waitsOut: boolean
   /** Disposes of the result of a send that the caller will not see. */
@@ -142,7 +144,7 @@ class Race {
   begin(): void {
     const { budget } = this.home
     budget.deposit(budget.successIncrement, this.world.clock)
-    this.delayMillis = delayOf(this.options, this.home, this.world.nowMillis)
+    this.delayMillis = Math.max(this.options.spacingMillis, delayOf(this.options, this.home, this.world.nowMillis))
     const first = new Sending(0, this.firstPermit())
     this.start(first, this.admitted(first))
   }
@@ -205,11 +207,14 @@ class Race {
     if (this.live.has(sending) && this.timer === undefined) this.plan(this.delayMillis)
   }
 
-  /** Plans the next hedge. */
+  /** Plans the next hedge. With a spacing, that is one that has not left yet. */
   private plan(delayMillis: number): void {
-    if (this.isOver || this.isStopped || this.hedges.length >= this.options.atMost || delayMillis === Infinity) return
-    if (delayMillis <= 0) return this.next()
-    const timer = this.fork(this.world.clock.sleep(Duration.millis(Math.ceil(delayMillis))))
+    const { atMost, spacingMillis } = this.options
+    if (this.isOver || this.isStopped || this.hedges.length >= atMost || delayMillis === Infinity) return
+    if (spacingMillis > 0 && [...this.live].some(({ hasLeft }) => !hasLeft)) return
+    const millis = Math.max(spacingMillis, delayMillis)
+    if (millis <= 0) return this.next()
+    const timer = this.fork(this.world.clock.sleep(Duration.millis(Math.ceil(millis))))
     this.timer = timer
     timer.addObserver((exit) => {
       if (this.timer !== timer) return
