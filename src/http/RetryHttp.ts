@@ -108,7 +108,8 @@ export interface Options extends ClassifierOptions {
   readonly disableProxyRetries?: boolean | undefined
   /**
    * The resource that a request is for, such as {@link hostOf}: its quota, limiter and gates are then those of that key
-   * of `ResourceLimiters`, in place of those around the call. If it throws, the host. Default: none.
+   * of `ResourceLimiters`, in place of those around the call, also where the key has none. Gates that `ResourceLimiters`
+   * has no option for, such as a `TokenLimiter`, still apply. If it throws, the host. Default: none.
    */
   readonly resource?: ((request: HttpClientRequest) => string) | undefined
 }

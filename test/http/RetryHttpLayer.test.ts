@@ -1,8 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
-import { awsStandard2026, ResourceLimiters, RetryObserver, RetryPolicy, RetryQuota } from "effect-retry"
+import { awsStandard2026, ResourceLimiters, RetryObserver, RetryPolicy, RetryQuota, type SendGate } from "effect-retry"
+import * as ClientThrottle from "effect-retry/ClientThrottle"
 import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
+import * as CoolDown from "effect-retry/CoolDown"
 import * as RetryHttp from "effect-retry/RetryHttp"
 import * as Kit from "effect-retry/testing"
+import * as TokenLimiter from "effect-retry/TokenLimiter"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as HttpClient from "effect/http/HttpClient"
@@ -128,6 +131,31 @@ describe("RetryHttp.layer", () => {
         ])
         assert.strictEqual(requests.length, 3 + 1 + 1 + 3)
       }).pipe(Effect.provide(resources)))
+  }
+
+  const gateOf = (entered: () => void): any => ({
+    gate: { order: 1, enter: (send: SendGate.Send) => (entered(), send.hold({ settle: () => {}, cancel: () => {} })) }
+  })
+  const gates: ReadonlyArray<
+    readonly [tag: Context.Key<any, any>, options: ResourceLimiters.Options, isReplaced: boolean]
+  > = [
+    [ConcurrencyLimiter.ConcurrencyLimiter, { concurrency: {} }, true],
+    [ClientThrottle.ClientThrottle, { throttle: {} }, true],
+    [CoolDown.CoolDown, { coolDown: {} }, true],
+    [TokenLimiter.TokenLimiter, {}, false]
+  ]
+  for (const [tag, options, isReplaced] of gates) {
+    it.effect(`with a resource, ${tag.key} around the call is ${isReplaced ? "not asked" : "asked too"}`, () =>
+      Effect.gen(function*() {
+        let entered = 0
+        for (const given of [{}, options]) {
+          const live = RetryHttp.layer(awsStandard2026, perHost).pipe(
+            Layer.provide([clientOf([200]).layer, ResourceLimiters.layer(given)])
+          )
+          yield* Effect.provide(Effect.provideService(get, tag, gateOf(() => void entered++)), live)
+        }
+        assert.strictEqual(entered, isReplaced ? 0 : 2)
+      }))
   }
 
   it.effect("uses the observer and the marks of the call", () =>

@@ -1,5 +1,5 @@
 import * as Cause from "effect/Cause"
-import type * as Context from "effect/Context"
+import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -12,6 +12,9 @@ import * as Random from "effect/Random"
 import type { Parts } from "../../engine/compiled.ts"
 import { worldOf } from "../../engine/environment.ts"
 import { retrying as loop } from "../../engine/loop.ts"
+import { ClientThrottle } from "../../gates/ClientThrottle.ts"
+import { ConcurrencyLimiter } from "../../gates/ConcurrencyLimiter.ts"
+import { CoolDown } from "../../gates/CoolDown.ts"
 import { headersIn, remainingIn } from "../../internal/propagation.ts"
 import type { AnyContext, AnyFiber } from "../../internal/shared.ts"
 import { look } from "../../internal/tryGet.ts"
@@ -203,9 +206,15 @@ export const telling = <E, R>(self: HttpClient.HttpClient.With<E, R>): HttpClien
     self.preprocess
   )
 
-/** Runs with what the resource of the request has. The types of a client name what that needs. */
+/**
+ * Runs with what the resource of the request has, and without the gates around the call that it could have. The types of a
+ * client name what that needs.
+ */
 const forResource = <A extends Send<any, any>>({ resource }: Settings, request: HttpClientRequest, call: A): A =>
-  resource === undefined ? call : Effect.provide(call, ResourceLimiters.get(resource(request))) as any
+  resource === undefined ? call : Effect.updateContext(
+    Effect.provide(call, ResourceLimiters.get(resource(request))),
+    Context.omit(ConcurrencyLimiter, ClientThrottle, CoolDown)
+  ) as any
 
 /** Sends a request, and retries it as needed. */
 export const retrying =
