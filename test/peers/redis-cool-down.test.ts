@@ -113,6 +113,19 @@ describe("a cool-down in Redis", () => {
       }))
   }
 
+  for (const value of ["nan", "inf", "-1e308", "x"]) {
+    it.live(`what is no time, written by others, ends with the next probe: ${value}`, () =>
+      Effect.gen(function*() {
+        const port = yield* freePort
+        yield* startRedis(port)
+        const process = yield* coolDownAt(port, { atMost: "1 second", probeTime: "1 second" })
+        yield* command(port, "HSET", "cool-down:orders", "until", value, "closing", "x", "holder", "x", "probe", value)
+        const send = yield* Effect.forkChild(Effect.forever(through(process, Effect.sleep(10))))
+        yield* eventually(Effect.map(command(port, "EXISTS", "cool-down:orders"), (is) => is === 0), "the key is gone")
+        yield* Fiber.interrupt(send)
+      }))
+  }
+
   it.live("a hundred thousand sends in two seconds ask Redis fewer than a hundred times", () =>
     Effect.gen(function*() {
       const port = yield* freePort

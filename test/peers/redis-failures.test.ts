@@ -39,6 +39,50 @@ const keyOf = ({ name }: RetryQuotaRedis.Options) => `retry-quota:${name}`
 const recovered = ({ name }: RetryQuotaRedis.Options) =>
   eventually(Effect.map(isOnFallback(name), (is) => !is), "Redis answers again")
 
+describe("what another user writes into the key", () => {
+  for (
+    const [score, member] of [
+      ["-50", "tokens"],
+      ["+inf", "tokens"],
+      ["-inf", "tokens"],
+      ["1e15", "tokens"],
+      ["5", "tokens"],
+      ["5", "capacity"],
+      ["-0", "capacity"],
+      ["-inf", "capacity"],
+      ["5", "at"],
+      ["+inf", "at"],
+      ["-1e300", "at"],
+      ["1", "foreign"],
+      ["1", "lease:x"],
+      ["1", "lease:x:1:-1e300"],
+      ["1", "lease:x:1:nan"],
+      ["1", "lease:x:1:1e300"]
+    ] as const
+  ) {
+    it.live(`is at most a full or an empty quota, which refills: ZADD ${score} ${member}`, () =>
+      Effect.gen(function*() {
+        const port = yield* freePort
+        yield* startRedis(port)
+        const options = named({ capacity: 100, refillPerSecond: 1000, timeout: "20 seconds" })
+        const quota = yield* quotaAt(urlOf(port), options)
+        assert.lengthOf(yield* winners(quota, 1), 1)
+        yield* command(port, "ZADD", keyOf(options), score, member)
+        yield* winners(quota, 1)
+        assert.isFalse(yield* isOnFallback(options.name))
+        yield* eventually(Effect.map(quota.balance, (tokens) => tokens === 100), "it has refilled")
+        assert.lengthOf(yield* winners(quota, 1, 90), 1)
+        const left = yield* command(port, "ZRANGEBYSCORE", keyOf(options), "-inf", "1000")
+        assert.sameMembers((left as Array<string>).filter((name) => !name.startsWith("seq:")), [
+          "at",
+          "capacity",
+          "tokens"
+        ])
+        assert.isFalse(yield* isOnFallback(options.name))
+      }))
+  }
+})
+
 describe("a fleet", () => {
   it.live("of three processes retries exactly 100 times at 500 tokens and cost 5", () =>
     Effect.gen(function*() {

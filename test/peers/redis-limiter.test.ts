@@ -6,7 +6,12 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Redis from "effect/persistence/Redis"
-import { type LimiterExchange, limiterReplyOf, limiterScript } from "../../src/redis/internal/limiterScript.ts"
+import {
+  type LimiterExchange,
+  type LimiterReply,
+  limiterReplyOf,
+  limiterScript
+} from "../../src/redis/internal/limiterScript.ts"
 import { freePort, startNginx, startRedis } from "../utils/peers.ts"
 import { command, eventually, startProcess, urlOf } from "./redis/fleet.ts"
 
@@ -110,12 +115,19 @@ const settings = {
 const nothing = { cuts: 0, lastMaxRate: 0, millis: 0 }
 
 /** Exchanges of processes by name, as the script answers them. */
-const exchanging = (port: number) =>
+const exchanging = (port: number, key = settings.key) =>
   Effect.map(
     Layer.build(NodeRedis.layer({ url: urlOf(port) })),
     (redis) => (client: string, rate: number, own: Partial<LimiterExchange> = {}) =>
       Redis.Redis.use(({ eval: evaluate }) =>
-        evaluate(limiterScript)(settings, { client, rate, isHungry: false, isThrottled: false, ...nothing, ...own })
+        evaluate(limiterScript)({ ...settings, key }, {
+          client,
+          rate,
+          isHungry: false,
+          isThrottled: false,
+          ...nothing,
+          ...own
+        })
       ).pipe(
         Effect.map((answer) => limiterReplyOf(answer)!),
         Effect.provideContext(redis)
@@ -165,6 +177,32 @@ describe("an adaptive limiter in Redis", () => {
       assert.deepStrictEqual([back.cuts, back.lastMaxRate], [1, 50])
       assert.approximately(back.millis, 1000, 1)
       assert.isAbove(Number(yield* command(port, "PTTL", "limit")), 50_000)
+    }))
+
+  it.live("its script: whatever another user writes into a field, the curve goes on and the next throttle counts", () =>
+    Effect.gen(function*() {
+      const port = yield* freePort
+      yield* startRedis(port)
+      const values = ["1e18", "-1e18", "inf", "nan", "x", "1 2", "inf 0 0", "1 0 nan"]
+      const writes = ["cuts", "last", "at", "level", "leveled", "measured", "c:a", "c:b"].flatMap((field) =>
+        values.map((value) => [field, value] as const)
+      )
+      const written = ([field, value]: readonly [string, string]) =>
+        Effect.gen(function*() {
+          const key = `${field} ${value}`
+          const exchange = yield* exchanging(port, key)
+          let known: LimiterReply = yield* exchange("a", 50, { isThrottled: true })
+          yield* command(port, "HSET", key, field, value)
+          const waits: Array<number> = []
+          for (let look = 0; look < 3; look++) {
+            yield* Effect.sleep(110)
+            known = yield* exchange("a", 50, known)
+            waits.push(known?.millis)
+          }
+          const { cuts } = yield* exchange("a", 50, { ...known, isThrottled: true })
+          assert.deepStrictEqual([waits[2]! - waits[1]! >= 100, cuts > known.cuts], [true, true], `${key}: ${waits}`)
+        })
+      yield* Effect.forEach(writes, written, { concurrency: 16, discard: true })
     }))
 
   it.live("a throttle of one process limits the others with their next look", () =>

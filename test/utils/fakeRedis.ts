@@ -146,7 +146,7 @@ class Exchange {
   }
 
   private add(tokens: number): void {
-    this.state.tokens = Math.min(this.capacity, this.state.tokens + tokens)
+    this.state.tokens = Math.max(0, Math.min(this.capacity, this.state.tokens + tokens))
   }
 
   private hold(lease: string, cost: number): void {

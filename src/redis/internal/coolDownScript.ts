@@ -1,5 +1,5 @@
 import * as Redis from "effect/persistence/Redis"
-import { numberOf } from "./scriptReply.ts"
+import { luaAmount, numberOf } from "./scriptReply.ts"
 
 /** The settings of a cool-down, sent with every exchange. */
 export interface CoolDownSettings {
@@ -53,14 +53,14 @@ const exchangeArguments = (
  */
 export const coolDownScript = Redis.script(exchangeArguments, {
   numberOfKeys: 1,
-  lua: `
+  lua: `${luaAmount}
 local key, client, closed, opened, wants = KEYS[1], ARGV[1], tonumber(ARGV[2]), ARGV[3] == "1", ARGV[4] == "1"
 local lease, most = tonumber(ARGV[5]), tonumber(ARGV[6])
 local time = redis.call("TIME")
 local now = tonumber(time[1]) * 1000 + tonumber(time[2]) / 1000
 local known = redis.call("HMGET", key, "until", "closing", "holder", "probe")
-local ends, closing = tonumber(known[1] or "0"), known[2] or ""
-local holder, probe = known[3] or "", tonumber(known[4] or "0")
+local ends, closing = amount(known[1]) or 0, known[2] or ""
+local holder, probe = known[3] or "", amount(known[4]) or 0
 local function exact(amount) return string.format("%.17g", amount) end
 local function keep()
   redis.call("HSET", key, "until", exact(ends))

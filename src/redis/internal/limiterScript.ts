@@ -1,5 +1,5 @@
 import * as Redis from "effect/persistence/Redis"
-import { numberOf } from "./scriptReply.ts"
+import { luaAmount, numberOf } from "./scriptReply.ts"
 
 /** The settings of a shared limiter, sent with every exchange. Rates in sends per second. */
 export interface LimiterSettings {
@@ -84,20 +84,22 @@ local member, idle = tonumber(ARGV[4]), ARGV[5]
 local grace, client, rate, hungry, throttled = tonumber(ARGV[6]), ARGV[7], ARGV[8], ARGV[9], ARGV[10] == "1"
 local knownCuts, knownLast, knownMillis = tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13])
 local function exact(amount) return string.format("%.17g", amount) end
+${luaAmount}
 
 local time = redis.call("TIME")
 local now = tonumber(time[1]) * 1000 + tonumber(time[2]) / 1000
 local known = redis.call("HMGET", key, "cuts", "last", "at", "level", "leveled", "measured")
-local cuts, last, at = tonumber(known[1] or 0), tonumber(known[2] or 0), tonumber(known[3] or now)
-local level, leveled, measured = tonumber(known[4] or 0), tonumber(known[5] or 0), tonumber(known[6] or 0)
-local reports = throttled and knownCuts >= cuts and (cuts == 0 or math.abs(now - at) >= grace)
+local cuts, last = math.min(2 ^ 52, amount(known[1]) or 0), amount(known[2]) or 0
+local at = math.min(now, amount(known[3]) or now)
+local level, leveled, measured = amount(known[4]) or 0, amount(known[5]) or 0, amount(known[6]) or 0
+local reports = throttled and knownCuts >= cuts and (cuts == 0 or now - at >= grace)
 if knownCuts > cuts then
   cuts, last, at, leveled = knownCuts, knownLast, now - knownMillis, 0
 end
 
 local function curve()
   local window = (last * (1 - beta) / scale) ^ (1 / 3)
-  local since = math.max(0, now - at) / 1000 - window
+  local since = (now - at) / 1000 - window
   return math.max(least, scale * since * since * since + last)
 end
 
@@ -108,12 +110,13 @@ local function measure()
   for index = 1, #fields, 2 do
     if string.sub(fields[index], 1, 2) == "c:" then
       local sends, wants, seen = string.match(fields[index + 1], "^(.-) (.-) (.*)$")
-      if tonumber(seen) + member < now or tonumber(seen) > now + member then
+      sends, seen = amount(sends), amount(seen)
+      if not sends or not seen or math.abs(now - seen) > member then
         gone[#gone + 1] = fields[index]
       else
         count = count + 1
-        measured = measured + tonumber(sends)
-        if wants == "0" then demands[#demands + 1] = tonumber(sends) end
+        measured = measured + sends
+        if wants == "0" then demands[#demands + 1] = sends end
       end
     end
   end
@@ -154,7 +157,7 @@ if reports or now - leveled > 100 + size or now < leveled then
     "leveled", exact(now), "measured", exact(measured))
 end
 redis.call("PEXPIRE", key, idle)
-return { cuts, exact(last), exact(math.max(0, now - at)), exact(level / curve()), exact(measured) }
+return { cuts, exact(last), exact(now - at), exact(level / curve()), exact(measured) }
 `
 }).withReturnType<unknown>()
 

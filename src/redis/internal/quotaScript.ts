@@ -1,7 +1,7 @@
 import * as Redis from "effect/persistence/Redis"
 import { lostMillis } from "./exchanges.ts"
 import type { Section } from "./outbox.ts"
-import { numberOf } from "./scriptReply.ts"
+import { luaAmount, numberOf } from "./scriptReply.ts"
 
 /** The settings of a quota, sent with every exchange: Redis holds only tokens. */
 export interface Settings {
@@ -78,7 +78,7 @@ const exchangeArguments = (settings: Settings, exchange: Exchange): ReadonlyArra
  * The only script: a whole exchange in one atomic step, on one key, on the clock of Redis.
  *
  * The key is a sorted set, so that expired members are found without looking at the rest. A score above 0 is the moment
- * at which its member expires: `lease:<client>:<id>:<cost>`, and `client:<client>`. Other scores are negated values:
+ * at which its member expires: `lease:<client>:<id>:<cost>`, and `client:<client>`; any other expires too. Other scores are negated values:
  * `tokens`, `capacity` (of which they are a share), `at` (when they were counted) and `seq:<client>`, the last sequence number of each client. An exchange with
  * a number not above that one is a late copy: its sender has given it up, so it must change nothing. A section with
  * such a number has already been applied and is resent because its response was lost. A client is remembered as long as
@@ -103,6 +103,7 @@ local function number() return tonumber(text()) end
 -- An answer is an integer of 64 bits.
 local function millisFor(amount) return math.max(1, math.min(2 ^ 53, math.ceil(amount / refill))) end
 local function exact(amount) return string.format("%.17g", amount) end
+${luaAmount}
 local function valueOf(member)
   local score = redis.call("ZSCORE", key, member)
   return score and -tonumber(score)
@@ -116,25 +117,24 @@ local now = tonumber(time[1]) * 1000 + tonumber(time[2]) / 1000
 local tokens = valueOf("tokens") or initial
 local before = valueOf("capacity") or capacity
 if before ~= capacity then tokens = tokens / before * capacity end
-local function add(amount) tokens = math.min(capacity, tokens + amount) end
+local function add(amount) tokens = math.max(0, math.min(capacity, tokens + amount)) end
 add(math.max(0, now - (valueOf("at") or now)) * refill)
 
 local gone = {}
-local function costOf(lease) return tonumber(string.match(lease, "[^:]+$")) end
 local function release(member)
   if gone[member] or not redis.call("ZSCORE", key, member) then return 0 end
   gone[member] = true
-  return costOf(member)
+  return amount(string.match(member, "^lease:.*:(.*)$")) or 0
 end
 local function leaseOf(name) return "lease:" .. client .. ":" .. name end
 
+-- What is written in any case.
+local kept = { tokens = true, capacity = true, at = true, ["seq:" .. client] = true, ["client:" .. client] = true }
 for _, member in ipairs(redis.call("ZRANGEBYSCORE", key, "(0", exact(now), "LIMIT", 0, ${mostExpired})) do
   local expired = string.match(member, "^client:(.*)$")
-  if not expired then
+  if not kept[member] then
     add(release(member))
-  elseif expired ~= client then
-    gone[member] = true
-    gone["seq:" .. expired] = true
+    if expired then gone["seq:" .. expired] = true end
   end
 end
 
@@ -161,7 +161,7 @@ local function set(member, score)
 end
 for _ = 1, number() do
   local name = text()
-  local cost = costOf(name)
+  local cost = tonumber(string.match(name, "[^:]+$"))
   local shortfall = cost - tokens
   if shortfall <= 1e-9 and not waits then
     tokens = math.max(0, tokens - cost)
