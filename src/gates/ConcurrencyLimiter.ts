@@ -106,7 +106,10 @@ export interface Rule<State = any> {
    * Default: one second.
    */
   readonly pauseMillis?: ((state: State, random: number) => number) | undefined
-  /** How long a send waits for a slot, in milliseconds, where no `maxWait` is given. Default: 250. */
+  /**
+   * How long a send that begins to wait for a slot waits, in milliseconds, where no `maxWait` is given. Those ahead of it
+   * give up first, even if they wait longer. Default: 250.
+   */
   readonly maxWaitMillis?: ((state: State) => number) | undefined
   /** Whether retries may be sent now; otherwise they fail with `"timing-out"`. Default: they may. */
   readonly admitsRetries?: ((state: State) => boolean) | undefined

@@ -38,8 +38,11 @@ export interface Moment {
 export interface LineOptions<E, Size> {
   readonly order: "fifo" | "lifo"
   readonly maxWaiters: number
-  /** The same for all, so the first to arrive is the first to give up, and one timer is enough. */
-  readonly maxWaitMillis: number
+  /**
+   * Asked when a wait begins. The first to arrive is the first to give up, so one timer is enough: one that would give up
+   * before those ahead of it does so with them.
+   */
+  readonly maxWaitMillis: () => number
   /** Milliseconds until the next may pass even if no send ends before; `Infinity` if unknown. */
   readonly opensInMillis: (nowMillis: number, size: Size) => number
   /** Whether there is room for one more of this size. */
@@ -81,7 +84,7 @@ export class Line<E, Size = void> {
       const waited = Effect.suspend(() => {
         const now = monotonicMillis(clock)
         if (this.size >= this.options.maxWaiters && !this.displaces(rank)) return this.refusal("queue-full", now, size)
-        waiter = new Waiter(rank, now + this.options.maxWaitMillis, size, granted)
+        waiter = new Waiter(rank, now + this.options.maxWaitMillis(), size, granted)
         this.ranks[rank].append(waiter)
         this.size++
         // One that goes before the one with the timer may need less than the timer waits for.

@@ -21,7 +21,7 @@ const subject = (options: Partial<LineOptions<string, void>> = {}) =>
     const line = new Line<string>({
       order: "fifo",
       maxWaiters: Infinity,
-      maxWaitMillis: 250,
+      maxWaitMillis: () => 250,
       opensInMillis: () => Infinity,
       isOpen: () => room.places > 0,
       refused: (reason, nowMillis) => `${reason} at ${nowMillis}`,
@@ -107,7 +107,7 @@ describe("a line", () => {
       const line = new Line<string, number>({
         order: "fifo",
         maxWaiters: 10,
-        maxWaitMillis: 1000,
+        maxWaitMillis: () => 1000,
         opensInMillis: (nowMillis, atMillis) => Math.max(0, atMillis - nowMillis),
         isOpen: ({ nowMillis }, atMillis) => nowMillis >= atMillis,
         refused: (reason) => reason
@@ -133,7 +133,7 @@ describe("a line", () => {
     Effect.gen(function*() {
       const { admit, joins, line, log, room } = yield* subject()
       for (const name of "abc") yield* joins(name)
-      line.change({ order: "lifo", maxWaiters: 4, maxWaitMillis: 100 })
+      line.change({ order: "lifo", maxWaiters: 4, maxWaitMillis: () => 100 })
       for (const name of "de") yield* joins(name)
       assert.deepStrictEqual(log.splice(0), ["e queue-full at 0"])
       admit(2)
@@ -153,7 +153,7 @@ describe("a line", () => {
     Effect.gen(function*() {
       const sizes: Array<number> = []
       for (let at = 1; at <= 60; at++) {
-        const { clock, line, wait } = yield* subject({ maxWaitMillis: 1e9 })
+        const { clock, line, wait } = yield* subject({ maxWaitMillis: () => 1e9 })
         const first = Effect.runFork(wait("first"))
         let steps = 0
         const scheduler = new Scheduler.MixedScheduler()
@@ -201,7 +201,7 @@ describe("a line", () => {
     Effect.gen(function*() {
       const sizes = new Set<number>()
       for (let at = 1; at <= 60; at++) {
-        const { line, log, wait } = yield* subject({ maxWaitMillis: 1e9, maxWaiters: 1 })
+        const { line, log, wait } = yield* subject({ maxWaitMillis: () => 1e9, maxWaiters: 1 })
         let other: Fiber.Fiber<unknown> | undefined
         const scheduler = yieldingAt(at, () => {
           other = Effect.runFork(wait("other"))
@@ -219,7 +219,7 @@ describe("a line", () => {
     Effect.gen(function*() {
       const logs = new Set<string>()
       for (let at = 1; at <= 60; at++) {
-        const { admit, log, wait } = yield* subject({ maxWaitMillis: 0, refused: (reason) => reason })
+        const { admit, log, wait } = yield* subject({ maxWaitMillis: () => 0, refused: (reason) => reason })
         const scheduler = yieldingAt(at, () => admit(1))
         yield* Effect.promise(() =>
           Effect.runPromise(Effect.provideService(wait("one"), Scheduler.Scheduler, scheduler))
@@ -237,7 +237,7 @@ describe("a line", () => {
           Effect.gen(function*() {
             const sizes: Array<number> = []
             for (let at = 1; at <= 60; at++) {
-              const { line, log, room, wait } = yield* subject({ maxWaitMillis: 1e9, maxWaiters: waiters + 1 })
+              const { line, log, room, wait } = yield* subject({ maxWaitMillis: () => 1e9, maxWaiters: waiters + 1 })
               const others = Array.from({ length: waiters }, () => Effect.runFork(wait("other")))
               let steps = 0
               let size: number | undefined

@@ -92,7 +92,7 @@ export class ConcurrencyGate<E> extends Stateful<Level> implements SendGate<E> {
     this.line = new Line<E>({
       order: options.order,
       maxWaiters: options.maxWaiters,
-      maxWaitMillis: options.maxWaitMillis(rule.initial),
+      maxWaitMillis: () => this.options.maxWaitMillis(this.state.rule),
       opensInMillis: (now) => {
         const { pausedUntilMillis } = this.state
         return pausedUntilMillis > now ? pausedUntilMillis - now : Infinity
@@ -105,8 +105,7 @@ export class ConcurrencyGate<E> extends Stateful<Level> implements SendGate<E> {
   /** Switches to other options. Sends in flight still count; a different rule starts from its initial state. */
   follow(options: ConcurrencyOptions<E>, isOtherRule: boolean): void {
     this.options = isOtherRule ? options : { ...options, rule: this.options.rule }
-    const maxWaitMillis = options.maxWaitMillis(isOtherRule ? options.rule.initial : this.state.rule)
-    this.line.change({ order: options.order, maxWaiters: options.maxWaiters, maxWaitMillis })
+    this.line.change({ order: options.order, maxWaiters: options.maxWaiters })
     if (!isOtherRule) return
     const { rule } = options
     const { cutMillis } = this.state
@@ -163,7 +162,7 @@ export class ConcurrencyGate<E> extends Stateful<Level> implements SendGate<E> {
   }
 
   private count(outcome: Outcome, cuts: number, sentMillis: number | undefined, inFlight: number): void {
-    const { maxWaitMillis, outcomeOf, rule } = this.options
+    const { outcomeOf, rule } = this.options
     const counted = outcomeOf(outcome)
     if (counted === undefined) return
     const level = this.state
@@ -175,7 +174,6 @@ export class ConcurrencyGate<E> extends Stateful<Level> implements SendGate<E> {
     })
     const limit = rule.limit(next)
     if (limit === undefined || (next === level.rule && limit === level.limit)) return
-    if (counted !== "success") this.line.change({ maxWaitMillis: maxWaitMillis(next) })
     const { pausedUntilMillis } = level
     const cutMillis = limit < level.limit ? outcome.nowMillis : level.cutMillis
     this.moveTo({ rule: next, limit, cutMillis, pausedUntilMillis })

@@ -143,7 +143,7 @@ export class CoolDownGate<E> extends Stateful<Cooling> implements SendGate<E> {
       order: "fifo",
       maxWaiters: options.maxWaiters,
       // A send waits out the rest of the hint, and then for its turn.
-      maxWaitMillis: 2 * options.maxWaitMillis,
+      maxWaitMillis: () => 2 * this.options.maxWaitMillis,
       opensInMillis: (now) => this.opensIn(now),
       isOpen: ({ nowMillis }) => this.opens(nowMillis),
       refused: (reason, now) => this.refusal(reason === "full" ? "closed" : reason, now)
@@ -170,7 +170,7 @@ export class CoolDownGate<E> extends Stateful<Cooling> implements SendGate<E> {
   /** Switches to other options: what is closed stays closed. */
   change(options: CoolDownOptions<E>): void {
     this.options = options
-    this.line.change({ maxWaiters: options.maxWaiters, maxWaitMillis: 2 * options.maxWaitMillis })
+    this.line.change({ maxWaiters: options.maxWaiters })
   }
 
   /** The process is no longer one of a fleet: it opens by itself. */

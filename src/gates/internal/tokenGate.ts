@@ -150,7 +150,7 @@ export class TokenGate<E> extends Stateful<TokenState> implements SendGate<E> {
     this.line = new Line<E, Amounts>({
       order: "fifo",
       maxWaiters: options.maxWaiters,
-      maxWaitMillis: options.maxWaitMillis,
+      maxWaitMillis: () => options.maxWaitMillis,
       opensInMillis: (now, amounts) => this.opensIn(now, amounts),
       isOpen: ({ nowMillis }, amounts) => this.opensIn(nowMillis, amounts) === 0,
       refused: (reason, now, amounts) =>
