@@ -151,7 +151,8 @@ const timedBelow = 4
  * - drop: `limit = max(minimum, decrease * min(limit, inFlight))`, unless the limit was cut while the send was in
  *   flight; below 1 only after two drops with no success between them;
  * - success: `limit = min(maximum, limit + increase)` if `inFlight >= limit / 2`, and at least 1; less while successes
- *   are slow: from an increase in full at a mean time of half the last timeout seen, to none at 0.65 of it;
+ *   are slow: from an increase in full at a mean time of half the last timeout seen, to `0.4 / limit` of it from 0.65
+ *   on. A timeout that took no longer than successes do, such as an immediate 504, is not one of these;
  * - a retry is not sent after a timeout, until a send succeeds or is refused; if the timeout before was alone, two in a
  *   row are needed;
  * - a send waits for a slot for a quarter of the last timeout seen, at most 250 milliseconds;

@@ -47,6 +47,27 @@ const rows: ReadonlyArray<Row> = [
     timeouts: 1,
     timeoutMillis: Infinity
   }],
+  ["one that took no longer than successes do is not their timeout", { meanMillis: 90, timeoutMillis: 400 }, {
+    outcome: "timeout",
+    inFlight: 4,
+    rttMillis: 90
+  }, { limit: 2.8, drops: 1, dropMillis: 90, timeouts: 1 }],
+  ["nor if none was known", { meanMillis: 90 }, { outcome: "timeout", inFlight: 4, rttMillis: 90 }, {
+    limit: 2.8,
+    drops: 1,
+    dropMillis: 90,
+    timeouts: 1,
+    timeoutMillis: Infinity
+  }],
+  ["one that took longer is", { meanMillis: 90, timeoutMillis: 400 }, {
+    outcome: "timeout",
+    inFlight: 4,
+    rttMillis: 91
+  }, { limit: 2.8, drops: 1, dropMillis: 91, timeouts: 1, timeoutMillis: 91 }],
+  ["and is forgotten when successes take longer", { meanMillis: 90, timeoutMillis: 99 }, { rttMillis: 180 }, {
+    meanMillis: 99,
+    timeoutMillis: Infinity
+  }],
   ["a timed one is the timeout", { timeoutMillis: Infinity }, { outcome: "timeout", inFlight: 4, rttMillis: 90 }, {
     limit: 2.8,
     drops: 1,
@@ -88,8 +109,11 @@ const rows: ReadonlyArray<Row> = [
       meanMillis: 54.5
     }
   ],
-  ["at 0.65 of it they grow it no more, nor beyond", { meanMillis: 65, timeoutMillis: 100 }, { inFlight: 5 }, {}],
-  ["nor cut it", { meanMillis: 99, timeoutMillis: 100 }, { inFlight: 10 }, {}],
+  ["from 0.65 of it on they grow it by a tenth in each round trip", { meanMillis: 65, timeoutMillis: 100 }, {
+    inFlight: 5
+  }, { limit: 10.01 }],
+  ["and never cut it", { meanMillis: 99, timeoutMillis: 100 }, { inFlight: 10 }, { limit: 10.01 }],
+  ["a low limit grows more", { limit: 1, meanMillis: 99, timeoutMillis: 100 }, {}, { limit: 1.1 }],
   ["the mean grows it fully while the timeout is unknown", { meanMillis: 5000, timeoutMillis: Infinity }, {
     inFlight: 5
   }, { limit: 10.25 }],

@@ -23,7 +23,10 @@ export interface Concurrency {
   readonly timeouts: number
   /** Whether the last row of them that has ended was a single one: it was random. */
   readonly isStray: boolean
-  /** How long the last send that timed out took, in milliseconds; 0 before the first, `Infinity` if it was not timed. */
+  /**
+   * How long the last send took that timed out and took longer than successes do, in milliseconds; 0 before the first
+   * timeout, `Infinity` while there is none.
+   */
   readonly timeoutMillis: number
 }
 
@@ -56,17 +59,25 @@ const mean = (before: number, latest: number | undefined): number => {
   return before === 0 ? latest : before + smoothing * (latest - before)
 }
 
-/** From this share of the timeout on, successes are slow: the limit grows less. From the second on it does not grow. */
+/** From this share of the timeout on, successes are slow: the limit grows less. From the second on it grows least. */
 const [slowShare, slowestShare] = [0.5, 0.65]
 
-/** What is left of the increase while successes take this long: 1, or less if they are slow. It cuts nothing. */
-const calm = (meanMillis: number, timeoutMillis: number): number =>
-  timeoutMillis === 0
-    ? 1
-    : Math.min(1, Math.max(0, (slowestShare - meanMillis / timeoutMillis) / (slowestShare - slowShare)))
+/**
+ * What is always left of the increase, in each round trip of all that the limit allows: a short timeout of other sends
+ * must not hold it down for good. Source: `docs/overload.md`; a share of every success costs `two-fleets` 3 points.
+ */
+const leastPerTrip = 0.4
 
-/** An answer ends a row of timeouts. */
-const wasStray = ({ isStray, timeouts }: Concurrency): boolean => timeouts === 0 ? isStray : timeouts === 1
+/** What is left of the increase while successes take this long: 1, or less if they are slow. It cuts nothing. */
+const calm = (limit: number, meanMillis: number, timeoutMillis: number): number => {
+  if (timeoutMillis === 0) return 1
+  const share = (slowestShare - meanMillis / timeoutMillis) / (slowestShare - slowShare)
+  return Math.min(1, Math.max(leastPerTrip / limit, share))
+}
+
+/** Any answer ends a row of timeouts. */
+const answered = (state: Concurrency): Concurrency =>
+  state.timeouts === 0 ? state : { ...state, timeouts: 0, isStray: state.timeouts === 1 }
 
 /** Grows only if enough of the limit is in use: an unused limit proves nothing. */
 const grown = (
@@ -76,11 +87,12 @@ const grown = (
 ): Concurrency => {
   const isUsed = inFlight >= state.limit * config.usedShare
   const meanMillis = mean(state.meanMillis, rttMillis)
-  const increase = config.increase * calm(meanMillis, state.timeoutMillis)
+  const timeoutMillis = meanMillis < state.timeoutMillis ? state.timeoutMillis : state.timeoutMillis && Infinity
+  const increase = config.increase * calm(state.limit, meanMillis, timeoutMillis)
   const limit = isUsed ? Math.min(config.maximum, Math.max(1, state.limit + increase)) : state.limit
   return limit === state.limit && state.drops === 0 && meanMillis === state.meanMillis
     ? state
-    : { ...state, limit, drops: 0, meanMillis, timeouts: 0, isStray: wasStray(state) }
+    : { ...answered(state), limit, drops: 0, meanMillis, timeoutMillis }
 }
 
 /**
@@ -90,17 +102,20 @@ const grown = (
 const cut = (state: Concurrency, config: ConcurrencyConfig, sample: ConcurrencySample): Concurrency => {
   if (sample.overtaken) return state
   const wanted = Math.max(config.minimum, config.decrease * Math.min(state.limit, sample.inFlight))
-  const isTimeout = sample.outcome === "timeout"
   return {
-    ...state,
+    ...(sample.outcome === "timeout" ? timedOut(state, sample) : answered(state)),
     limit: wanted < 1 && state.drops === 0 ? Math.min(state.limit, Math.max(1, config.minimum)) : wanted,
     drops: state.drops + 1,
-    dropMillis: sample.rttMillis ?? state.dropMillis,
-    timeouts: isTimeout ? state.timeouts + 1 : 0,
-    isStray: isTimeout ? state.isStray : wasStray(state),
-    timeoutMillis: isTimeout ? sample.rttMillis ?? (state.timeoutMillis || Infinity) : state.timeoutMillis
+    dropMillis: sample.rttMillis ?? state.dropMillis
   }
 }
+
+/** A gateway's immediate 504, or a short timeout of other sends, is not the timeout of those that succeed. */
+const timedOut = (state: Concurrency, { rttMillis = 0 }: ConcurrencySample): Concurrency => ({
+  ...state,
+  timeouts: state.timeouts + 1,
+  timeoutMillis: rttMillis > state.meanMillis ? rttMillis : state.timeoutMillis || Infinity
+})
 
 /** The limit after a send has ended. */
 export const next = (state: Concurrency, config: ConcurrencyConfig, sample: ConcurrencySample): Concurrency =>
