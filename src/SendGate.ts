@@ -30,6 +30,11 @@ export interface Send {
   /** The number of the attempt: 1 for the first. */
   readonly attempt: number
   /**
+   * The class of the failure that it retries, as `RetryObserver.failureClass` has it; `undefined` for a first send and
+   * for a hedge, whose `attempt` is above 1, too.
+   */
+  readonly failureClass?: "throttling" | "timeout" | "transient" | "unknown" | undefined
+  /**
    * When the gate was asked, in milliseconds of the monotonic clock; the same after the gate has made the send wait.
    * Reading it costs more than most gates do: read it only if you need it.
    */

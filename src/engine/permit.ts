@@ -95,6 +95,7 @@ export class Permit implements Send {
   passes: Array<Pass> | undefined = undefined
   /** The gate that it waits for, or that has refused it. */
   declare gate: string | undefined
+  declare failureClass: Send["failureClass"]
   private now = -1
 
   constructor(world: World, retry: number) {

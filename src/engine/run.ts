@@ -10,6 +10,7 @@ import { type AnyContext, shared } from "../internal/shared.ts"
 import { classify } from "../RetryClassifier.ts"
 import { Retry, Stop, type StopReason } from "../RetryDecision.ts"
 import type { RetryInfo } from "../RetryInfo.ts"
+import { failureClass } from "../RetryObserver.ts"
 import type { Ask } from "../RetryQuotaStore.ts"
 import { type AnyFiber, InsideCall, isInside, Mark, type World } from "./environment.ts"
 import { Permit } from "./permit.ts"
@@ -203,6 +204,7 @@ export class Run {
       (attempt === 0 ? world.isQuiet : untilMillis === Infinity)
     if (isFree) return undefined
     const permit = this.permit ??= new Permit(world, attempt)
+    if (attempt > 0) permit.failureClass = failureClass(this.info)
     const admitted = admissionUntil(world, permit, untilMillis)
     return attempt === 0 ? admitted : admitted && Effect.catch(admitted, () => {
       this.gate = permit.gate

@@ -74,7 +74,7 @@ export class ConcurrencyLimitExceeded extends Data.TaggedError("ConcurrencyLimit
 export interface Sample {
   /**
    * A success, or a drop: `"timeout"` without an answer in time (also at a gateway: 504), `"refusal"` for any other.
-   * Other failures change no limit: rules do not see them.
+   * Other failures change no limit: see `answered` of {@link Rule}.
    */
   readonly outcome: "success" | "timeout" | "refusal"
   /** Sends in flight when it ended, including this one: at least 1. */
@@ -111,8 +111,13 @@ export interface Rule<State = any> {
    * give up first, even if they wait longer. Default: 250.
    */
   readonly maxWaitMillis?: ((state: State) => number) | undefined
-  /** Whether retries may be sent now; otherwise they fail with `"timing-out"`. Default: they may. */
-  readonly admitsRetries?: ((state: State) => boolean) | undefined
+  /**
+   * Whether retries may be sent this long after the last drop, in milliseconds, `Infinity` if there was none; otherwise
+   * they are refused as `"timing-out"`. Default: they may.
+   */
+  readonly admitsRetries?: ((state: State, sinceDropMillis: number) => boolean) | undefined
+  /** The state after a failure that is no drop, such as a 404. The limit stays. Default: the same state. */
+  readonly answered?: ((state: State) => State) | undefined
 }
 
 /**
@@ -153,8 +158,8 @@ const timedBelow = 4
  * - success: `limit = min(maximum, limit + increase)` if `inFlight >= limit / 2`, and at least 1; less while successes
  *   are slow: from an increase in full at a mean time of half the last timeout seen, to `0.4 / limit` of it from 0.65
  *   on. A timeout that took no longer than successes do, such as an immediate 504, is not one of these;
- * - a retry is not sent after a timeout, until a send succeeds or is refused; if the timeout before was alone, two in a
- *   row are needed;
+ * - a retry is not sent in the ten seconds after a timeout, until a send is answered in whatever way; if the timeout
+ *   before was alone, two in a row are needed;
  * - a send waits for a slot for a quarter of the last timeout seen, at most 250 milliseconds;
  * - below 1: one send, then a pause of `t * (1 / limit - 1) * (0.5 + random)`, `t` the longer of the mean time of
  *   successes and the time of the last drop, from 20 milliseconds to 1 second.
@@ -195,7 +200,8 @@ export const adaptive = (options: AdaptiveOptions = {}): Rule => {
       limit < timedBelow || timeoutMillis > 0 || slowMillis < Infinity,
     pauseMillis: (state: Concurrency.Concurrency, random: number) => Concurrency.pauseMillis(state, config, random),
     maxWaitMillis: Concurrency.maxWaitMillis,
-    admitsRetries: Concurrency.admitsRetries
+    admitsRetries: Concurrency.admitsRetries,
+    answered: Concurrency.answered
   }
 }
 
@@ -336,7 +342,8 @@ const ruleOf = (check: Checks, rule: Rule) => {
     isTimed: optional("isTimed", rule.isTimed, always),
     pauseMillis: (state: unknown, random: number) => number(pauseMillis(state, random)) ?? 1000,
     maxWaitMillis: (state: unknown) => number(maxWaitMillis(state)) ?? 250,
-    admitsRetries: optional("admitsRetries", rule.admitsRetries, always)
+    admitsRetries: optional("admitsRetries", rule.admitsRetries, always),
+    answered: optional("answered", rule.answered, identity<unknown>)
   }
 }
 

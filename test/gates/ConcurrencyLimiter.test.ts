@@ -448,6 +448,27 @@ describe("ConcurrencyLimiter", () => {
       }))
   }
 
+  it.effect("a retry is sent again ten seconds after the last timeout, and after any answer", () =>
+    Effect.gen(function*() {
+      const ends = Effect.fnUntraced(function*(delay: number, between?: Effect.Effect<unknown, unknown>) {
+        const limiter = yield* ConcurrencyLimiter.make()
+        const limited = Effect.provideService(ConcurrencyLimiter.ConcurrencyLimiter, limiter)
+        let sends = 0
+        const call = Effect.suspend(() => ++sends === 1 ? Effect.fail(new TimedOut()) : Effect.void)
+        yield* Effect.forkChild(withRetry(call, Backoff.fixed({ delay })).pipe(limited))
+        yield* TestClock.adjust(1)
+        if (between !== undefined) yield* Effect.forkChild(Effect.exit(withRetry(between, once)).pipe(limited))
+        yield* TestClock.adjust("1 minute")
+        return sends
+      })
+      assert.strictEqual(yield* ends(9999), 1)
+      assert.strictEqual(yield* ends(10_000), 2)
+      assert.strictEqual(yield* ends(10, Effect.die("defect")), 1)
+      assert.strictEqual(yield* ends(10, Effect.fail(new Terminal())), 2)
+      assert.strictEqual(yield* ends(10, Effect.fail({ status: 404 })), 2)
+      assert.strictEqual(yield* ends(10, Effect.void), 2)
+    }))
+
   it.effect("a send waits for a quarter of the timeout, once it has seen one", () =>
     Effect.gen(function*() {
       const { call, limiter } = yield* subject({ rule: ConcurrencyLimiter.adaptive({ initial: 1 }) })

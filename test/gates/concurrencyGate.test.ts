@@ -90,16 +90,44 @@ describe("the gate of a concurrency limiter", () => {
     Effect.gen(function*() {
       const { rule } = scripted(1)
       const { gate, log, send } = yield* subject({ rule: { ...rule, admitsRetries: () => false } })
-      yield* send("retry", { attempt: 2 })
+      yield* send("retry", { attempt: 2, failureClass: "timeout" })
       yield* send("first")
       yield* send("second")
-      yield* send("retry of the second", { attempt: 3 })
+      yield* send("retry of the second", { attempt: 3, failureClass: "unknown" })
       assert.deepStrictEqual(log, [
         "retry timing-out at 0",
         "first at 0",
         "retry of the second timing-out at 0"
       ])
       assert.deepStrictEqual([gate.inFlight, gate.waiting], [1, 1])
+    }))
+
+  it.effect("the rule hears how long ago the last drop was, and of each answer that is none; a hedge is no retry", () =>
+    Effect.gen(function*() {
+      const { rule } = scripted(9)
+      const asked: Array<readonly [step: number, sinceDropMillis: number]> = []
+      const { end, log, send } = yield* subject({
+        rule: {
+          ...rule,
+          answered: (step) => step + 100,
+          admitsRetries: (step, sinceDropMillis) => asked.push([step, sinceDropMillis]) < 0
+        }
+      })
+      const retries = (name: string) => send(name, { attempt: 2, failureClass: "timeout" })
+      for (const name of ["a", "b", "c", "d"]) yield* send(name)
+      yield* retries("1")
+      end("a", "Failure", { info: RetryInfo.timedOut })
+      yield* TestClock.adjust(70)
+      yield* retries("2")
+      end("b", "Failure", { error: { status: 404 } })
+      end("c", "Unknown")
+      yield* retries("3")
+      end("d", "Success")
+      yield* retries("4")
+      assert.deepStrictEqual(asked, [[0, Infinity], [1, 70], [101, 70], [102, 70]])
+      assert.lengthOf(log.filter((line) => line.includes("timing-out")), 4)
+      yield* send("hedge", { attempt: 2 })
+      assert.strictEqual(log.at(-1), "hedge at 70")
     }))
 
   it.effect("a send waits as long as the rule says when it begins to, unless maxWait does", () =>

@@ -144,9 +144,18 @@ describe("the adaptive concurrency limit", () => {
   })
 
   it("admits retries until a timeout, or a second one where single ones are by chance", () => {
-    const admits = (of: Partial<Concurrency.Concurrency>) => Concurrency.admitsRetries({ ...state, ...of })
+    const admits = (of: Partial<Concurrency.Concurrency>, sinceDropMillis = 9999) =>
+      Concurrency.admitsRetries({ ...state, ...of }, sinceDropMillis)
     assert.deepStrictEqual([0, 1, 2].map((timeouts) => admits({ timeouts })), [true, false, false])
     assert.deepStrictEqual([0, 1, 2].map((timeouts) => admits({ timeouts, isStray: true })), [true, true, false])
+    assert.isTrue(admits({ timeouts: 2 }, 10_000))
+  })
+
+  it("an answer that is neither ends a row of timeouts, and changes nothing else", () => {
+    assert.strictEqual(Concurrency.answered(state), state)
+    const row = (timeouts: number, isStray: boolean) => ({ ...state, drops: 3, timeoutMillis: 9, timeouts, isStray })
+    assert.deepStrictEqual(Concurrency.answered(row(1, false)), row(0, true))
+    assert.deepStrictEqual(Concurrency.answered(row(2, true)), row(0, false))
   })
 
   it("waits for a quarter of the timeout, and at most 250 ms", () => {

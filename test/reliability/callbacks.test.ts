@@ -191,6 +191,7 @@ const places: Readonly<Record<string, Place>> = {
   "ConcurrencyLimiter.Rule.isTimed": rule((isTimed) => ({ isTimed })),
   "ConcurrencyLimiter.Rule.maxWaitMillis": rule((maxWaitMillis) => ({ maxWaitMillis })),
   "ConcurrencyLimiter.Rule.admitsRetries": rule((admitsRetries) => ({ admitsRetries })),
+  "ConcurrencyLimiter.Rule.answered": rule((answered) => ({ answered })),
   "ConcurrencyLimiter.Rule.pauseMillis": rule((pauseMillis) => ({ initial: 0.5, pauseMillis })),
   "CoolDown.Options.hint": gate((hint) => CoolDown.layer({ hint })),
   "Hedge.CallOptions.isRetryable": {

@@ -7,6 +7,7 @@ import type * as Fiber from "effect/Fiber"
 
 interface SendOptions {
   readonly attempt?: number
+  readonly failureClass?: SendGate.Send["failureClass"]
   readonly criticality?: Criticality
   /** The time that the gate is given on entry. Default: that of the clock. */
   readonly nowMillis?: number
@@ -29,6 +30,7 @@ export const gated = <Gate extends SendGate.SendGate<any>>(gate: Gate) =>
       const enter = (name: string, options: SendOptions = {}): Effect.Effect<void> => {
         const entered: void | Effect.Effect<void, { readonly reason?: string }> = gate.enter({
           attempt: options.attempt ?? 1,
+          failureClass: options.failureClass,
           context: Context.add(context, CurrentCriticality, options.criticality ?? "normal"),
           get nowMillis() {
             return options.nowMillis ?? nowMillis()

@@ -18,8 +18,10 @@ interface ConcurrencyRule<State> {
   /** Whether sends made now are timed. */
   readonly isTimed: (state: State) => boolean
   readonly pauseMillis: (state: State, random: number) => number
+  /** The state after a failure that is no drop. */
+  readonly answered: (state: State) => State
   /** Whether retries are sent now. */
-  readonly admitsRetries: (state: State) => boolean
+  readonly admitsRetries: (state: State, sinceDropMillis: number) => boolean
 }
 
 /** Valid options of a limiter. */
@@ -58,7 +60,7 @@ class Slot implements Pass {
   }
 }
 
-/** How long the resource counts as strained after a cut. Source: the simulated outages of `docs/overload.md`. */
+/** How long the resource counts as strained after a drop. Source: the simulated outages of `docs/overload.md`. */
 const strainedMillis = 10_000
 
 /** A limit, and what the rule keeps to find the next one. */
@@ -67,7 +69,8 @@ interface Level {
   /** How many may be in flight. */
   readonly limit: number
   readonly cuts: number
-  readonly cutMillis: number
+  /** When a send was last dropped, or the limit cut, in milliseconds of the monotonic clock. */
+  readonly droppedAtMillis: number
   /** Nothing is sent until then, in milliseconds of the monotonic clock: sends are paced while the limit is below 1. */
   readonly pausedUntilMillis: number
 }
@@ -85,7 +88,13 @@ export class ConcurrencyGate<E> extends Stateful<Level> implements SendGate<E> {
 
   constructor(options: ConcurrencyOptions<E>, random: Random.Random) {
     const { rule } = options
-    super({ rule: rule.initial, limit: rule.initialLimit, cuts: 0, cutMillis: -Infinity, pausedUntilMillis: -Infinity })
+    super({
+      rule: rule.initial,
+      limit: rule.initialLimit,
+      cuts: 0,
+      droppedAtMillis: -Infinity,
+      pausedUntilMillis: -Infinity
+    })
     this.options = options
     this.random = random
     this.untimed = new Slot(this, 0, undefined)
@@ -108,8 +117,8 @@ export class ConcurrencyGate<E> extends Stateful<Level> implements SendGate<E> {
     this.line.change({ order: options.order, maxWaiters: options.maxWaiters })
     if (!isOtherRule) return
     const { rule } = options
-    const { cutMillis } = this.state
-    this.moveTo({ rule: rule.initial, limit: rule.initialLimit, cutMillis, pausedUntilMillis: -Infinity })
+    const { droppedAtMillis } = this.state
+    this.moveTo({ rule: rule.initial, limit: rule.initialLimit, droppedAtMillis, pausedUntilMillis: -Infinity })
     this.line.admit(any)
   }
 
@@ -123,8 +132,10 @@ export class ConcurrencyGate<E> extends Stateful<Level> implements SendGate<E> {
   }
 
   enter(send: Send): void | Effect.Effect<void, E> {
-    const { rule } = this.options
-    if (send.attempt > 1 && !rule.admitsRetries(this.state.rule)) {
+    const { droppedAtMillis, rule } = this.state
+    if (
+      send.failureClass !== undefined && !this.options.rule.admitsRetries(rule, send.nowMillis - droppedAtMillis)
+    ) {
       return Effect.fail(this.options.refused("timing-out", this.limit))
     }
     if (this.line.size === 0 && this.isOpen(send)) return this.hold(send)
@@ -137,9 +148,9 @@ export class ConcurrencyGate<E> extends Stateful<Level> implements SendGate<E> {
     return this.state.cuts === 0
   }
 
-  /** The limit was just cut, or it is reached. */
+  /** A send was just dropped, or the limit is reached. */
   isStrained(nowMillis: number): boolean {
-    return nowMillis < this.state.cutMillis + strainedMillis || this.line.size > 0 || !this.isOpen({ nowMillis })
+    return nowMillis < this.state.droppedAtMillis + strainedMillis || this.line.size > 0 || !this.isOpen({ nowMillis })
   }
 
   /** A send has ended. */
@@ -164,8 +175,11 @@ export class ConcurrencyGate<E> extends Stateful<Level> implements SendGate<E> {
   private count(outcome: Outcome, cuts: number, sentMillis: number | undefined, inFlight: number): void {
     const { outcomeOf, rule } = this.options
     const counted = outcomeOf(outcome)
-    if (counted === undefined) return
     const level = this.state
+    if (counted === undefined) {
+      if (outcome._tag === "Failure") this.state = { ...level, rule: rule.answered(level.rule) }
+      return
+    }
     const next = rule.next(level.rule, {
       outcome: counted,
       inFlight,
@@ -175,15 +189,15 @@ export class ConcurrencyGate<E> extends Stateful<Level> implements SendGate<E> {
     const limit = rule.limit(next)
     if (limit === undefined || (next === level.rule && limit === level.limit)) return
     const { pausedUntilMillis } = level
-    const cutMillis = limit < level.limit ? outcome.nowMillis : level.cutMillis
-    this.moveTo({ rule: next, limit, cutMillis, pausedUntilMillis })
+    const droppedAtMillis = counted !== "success" || limit < level.limit ? outcome.nowMillis : level.droppedAtMillis
+    this.moveTo({ rule: next, limit, droppedAtMillis, pausedUntilMillis })
   }
 
-  private moveTo({ cutMillis, limit, pausedUntilMillis, rule }: Omit<Level, "cuts">): void {
+  private moveTo({ droppedAtMillis, limit, pausedUntilMillis, rule }: Omit<Level, "cuts">): void {
     const isCut = limit < this.limit
     const cuts = isCut ? this.state.cuts + 1 : this.state.cuts
     if (isCut) this.untimed = new Slot(this, cuts, undefined)
-    this.state = { rule, limit, cuts, cutMillis, pausedUntilMillis }
+    this.state = { rule, limit, cuts, droppedAtMillis, pausedUntilMillis }
   }
 
   private isOpen(at: Moment): boolean {

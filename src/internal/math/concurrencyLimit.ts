@@ -76,7 +76,7 @@ const calm = (limit: number, meanMillis: number, timeoutMillis: number): number 
 }
 
 /** Any answer ends a row of timeouts. */
-const answered = (state: Concurrency): Concurrency =>
+export const answered = (state: Concurrency): Concurrency =>
   state.timeouts === 0 ? state : { ...state, timeouts: 0, isStray: state.timeouts === 1 }
 
 /** Grows only if enough of the limit is in use: an unused limit proves nothing. */
@@ -121,8 +121,12 @@ const timedOut = (state: Concurrency, { rttMillis = 0 }: ConcurrencySample): Con
 export const next = (state: Concurrency, config: ConcurrencyConfig, sample: ConcurrencySample): Concurrency =>
   sample.outcome === "success" ? grown(state, config, sample) : cut(state, config, sample)
 
+/** A timeout says nothing about a retry this long after it. Chosen: longer than the backoff of three attempts. */
+const hopelessMillis = 10_000
+
 /** After a timeout a retry only adds to an outage; where the last timeout was a random one, after the second in a row. */
-export const admitsRetries = ({ isStray, timeouts }: Concurrency): boolean => timeouts < (isStray ? 2 : 1)
+export const admitsRetries = ({ isStray, timeouts }: Concurrency, sinceDropMillis: number): boolean =>
+  timeouts < (isStray ? 2 : 1) || sinceDropMillis >= hopelessMillis
 
 const longestWaitMillis = 250
 

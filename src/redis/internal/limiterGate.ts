@@ -77,6 +77,7 @@ export class SharedAdaptiveGate<E> extends AdaptiveGate<E> {
   override enter(send: Send): void | Effect.Effect<void, E> {
     const wait = super.enter({
       attempt: send.attempt,
+      failureClass: send.failureClass,
       context: send.context,
       nowMillis: send.nowMillis,
       hold: (pass) => {

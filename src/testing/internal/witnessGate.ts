@@ -18,6 +18,7 @@ import { same, turns } from "./law.ts"
  */
 export const watched = (send: Send, hold: (pass: Pass) => void): Send => ({
   attempt: send.attempt,
+  failureClass: send.failureClass,
   context: send.context,
   hold,
   get nowMillis() {
