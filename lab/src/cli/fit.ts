@@ -12,7 +12,7 @@ import { type Fitted, fittedOf } from "../fit/fitted.ts"
 import { formats } from "../fit/formats.ts"
 import { Log } from "../fit/log.ts"
 import { scenarioOf } from "../fit/scenario.ts"
-import { decodeArrivals } from "../simulator/recorded.ts"
+import * as Simulator from "../Simulator.ts"
 import { staysInside } from "./arrivalsFile.ts"
 import { counted } from "./charts/format.ts"
 import { writableNew, write } from "./files.ts"
@@ -126,6 +126,17 @@ const scenarioFor = Effect.fnUntraced(function*(
   })
 })
 
+/** What is written is what the other commands read. */
+const isReadable = ({ bucket, calls, scenario }: ReturnType<typeof scenarioOf>) => {
+  const fleets = scenario.fleets.map((fleet) =>
+    fleet.arrivals === undefined ? fleet : { ...fleet, arrivals: { bucket, calls } }
+  )
+  return Effect.mapError(
+    Simulator.decode({ ...scenario, fleets }),
+    ({ problems: [problem] }) => refusal(`the scenario would be refused: ${problem!.path}: ${problem!.problem}`)
+  )
+}
+
 const next = (out: Option.Option<string>): string =>
   Option.match(out, {
     onNone: () => "--out scenario.json writes the scenario",
@@ -144,11 +155,8 @@ export const fit = Command.make(
     if (problem !== undefined) return yield* problem
     const fitted = fittedOf(log.meter)
     const made = yield* scenarioFor(fitted, asked, arrivals)
+    yield* isReadable(made)
     if (Option.isSome(asked.arrivals)) {
-      yield* Effect.mapError(
-        decodeArrivals({ calls: made.calls }),
-        ({ problems }) => refusal(`--arrivals: ${problems[0]!.problem}: a shorter --take`)
-      )
       yield* write(asked.arrivals.value, arrivalsText(asked.arrivals.value, made.calls, made.bucket))
     }
     if (Option.isSome(asked.out)) yield* write(asked.out.value, `${asJson(made.scenario)}\n`)

@@ -58,6 +58,15 @@ describe("fit", () => {
     assert.deepStrictEqual([busy.duration, busy.services[0].capacity], ["10 seconds", 250])
   })
 
+  it("writes nothing that simulate would refuse", async () => {
+    const path = inHere("refused.json")
+    assert.include(
+      await refused(["fit", inHere("access.log"), "--out", path, "--capacity", "1e300"]),
+      "the scenario would be refused: services[0].capacity: expected a number above 0"
+    )
+    assert.isFalse(existsSync(path))
+  })
+
   it("without a capacity says that nothing shows what retries cost, in each command that reads the scenario", async () => {
     const quiet = log.split("\n").slice(0, 2000).join("\n")
     writeFileSync(inHere("quiet.log"), quiet)

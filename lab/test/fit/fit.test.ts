@@ -2,9 +2,11 @@ import * as Simulator from "@effect-retry/lab/Simulator"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { budget } from "../../../test/utils/budget.ts"
+import { Ceiling } from "../../src/fit/ceiling.ts"
 import { type Fitted, fittedOf } from "../../src/fit/fitted.ts"
 import { Log } from "../../src/fit/log.ts"
 import { scenarioOf } from "../../src/fit/scenario.ts"
+import { Second } from "../../src/fit/seconds.ts"
 import { Series } from "../../src/fit/series.ts"
 import { type Answered, beginMillis, generate, heads, steady, type Traffic, writers } from "./generated.ts"
 
@@ -206,6 +208,23 @@ describe("a log of the simulator", () => {
     const { scenario: { services: [service] } } = scenarioOf(fitted, { name: "x", takeMillis: 600_000 })
     assert.strictEqual(service.connections, 24)
     assert.closeTo(service.workers!, 12, 1)
+  })
+
+  /** The requests that are let in, by eight seconds that refuse a fifth of what comes. */
+  const letIn = (arrived: number, inFlight: (second: number) => number): number | undefined => {
+    const ceiling = new Ceiling()
+    for (let at = 0; at < 10; at++) {
+      const second = new Second()
+      ceiling.add(Object.assign(second, { at, arrived, served: 100, refused: 25, inFlight: inFlight(at) }))
+    }
+    return ceiling.most
+  }
+
+  it("shows no number that is let in where those in flight become fewer while some are refused", () => {
+    assert.closeTo(letIn(125, () => 300)!, 304, 5)
+    for (const arrived of [98, 100, 101, 110]) {
+      assert.isUndefined(letIn(arrived, (at) => 300 + at * (arrived - 125)), `${arrived} arrive`)
+    }
   })
 
   it("shows a limit of the rate, and no capacity below it", () => {
