@@ -74,21 +74,30 @@ export interface Quiet {
   readonly latency: Histogram
   /** Requests that began per second. */
   readonly perSecond: number
+  /** Of these requests, those that were refused, and those whose client left. */
+  readonly refused: number
+  readonly abandoned: number
 }
 
 /** The levels with the least to do: a tenth of the requests in all, and more up to what may be to do in a second. */
 export const quietOf = (levels: ReadonlyArray<Level>, most: number): Quiet => {
   const all = levels.reduce((sum, { latency }) => sum + latency.count, 0)
   const latency = new Histogram()
-  let seconds = 0
-  let requests = 0
+  let [seconds, requests, refused, abandoned] = [0, 0, 0, 0]
   for (const level of levels) {
     if (latency.count >= all / 10 && level.work / level.seconds > most) break
     latency.merge(level.latency)
     seconds += level.seconds
     requests += level.requests
+    refused += level.refused
+    abandoned += level.abandoned
   }
-  return { latency, perSecond: seconds === 0 ? 0 : requests / seconds }
+  return {
+    latency,
+    perSecond: requests / Math.max(1, seconds),
+    refused: refused / Math.max(1, requests),
+    abandoned: abandoned / Math.max(1, requests)
+  }
 }
 
 /**

@@ -1,7 +1,7 @@
 import { type Capacity, capacityOf, type Quiet, quietOf, waitingMillis } from "./capacity.ts"
 import { type Estimate, fewest, momentsOf, perSecond, quantileOf, shareOf } from "./estimate.ts"
 import type { Level } from "./levels.ts"
-import type { Meter } from "./meter.ts"
+import { isAbandoned, isRefusal, type Meter } from "./meter.ts"
 import type { Bucket } from "./series.ts"
 
 /** The shares of requests whose duration is known. */
@@ -30,6 +30,8 @@ export interface Fitted {
   readonly statuses: ReadonlyArray<Estimate & { readonly status: number; readonly count: number }>
   /** Of the requests, those that failed because of the service. */
   readonly failed: Estimate
+  /** Of the requests, those that were refused (429, 503) or given up though nothing found here makes them fail. */
+  readonly unexplained: number
   /** Of the requests, those that were retries, and the evidence; `undefined` without any. */
   readonly retried: (Estimate & { readonly by: "attempt" | "id" }) | undefined
   readonly capacity: Capacity
@@ -96,6 +98,17 @@ const workersOf = (capacity: Capacity, latency: Fitted["latency"], instances: nu
   return fits && capacity.dispersion > variation / 2 ? workers : undefined
 }
 
+const shareIn = ({ requests, statuses }: Meter, is: (status: number) => boolean): number =>
+  [...statuses].reduce((sum, [status, count]) => sum + (is(status) ? count : 0), 0) / requests
+
+/** Where a limit refuses, or a backlog has clients leave, what fails at low load fails for another reason. */
+const unexplainedOf = (meter: Meter, quiet: Quiet, capacity: Capacity, isCrowded: boolean): number => {
+  const isLimit = capacity.kind === "found" && capacity.by === "rate"
+  const isBehind = capacity.kind === "found" && !isLimit
+  return (isCrowded || isLimit ? quiet.refused : shareIn(meter, isRefusal)) +
+    (isBehind ? quiet.abandoned : shareIn(meter, isAbandoned))
+}
+
 /** The findings in the lines of a log. */
 export const fittedOf = (meter: Meter): Fitted => {
   const seconds = Math.max(1, (meter.lastMillis - meter.firstMillis) / 1000)
@@ -110,22 +123,24 @@ export const fittedOf = (meter: Meter): Fitted => {
     ? lowLoad * capacity.perSecond.value * (1 + (latency.meanMillis ?? 0) / 1000)
     : typical(levels)
   const instances = instancesOf(meter)
-  const quiet = latencyOf(quietOf(levels, most))
+  const quiet = quietOf(levels, most)
+  const low = latencyOf(quiet)
   return {
     requests: meter.requests,
     seconds,
     fromMillis: meter.firstMillis,
     rate: perSecond(meter.requests, seconds),
     series: { widthMillis: meter.series.widthMillis, buckets: meter.series.all },
-    latency: quiet,
+    latency: low,
     statuses: [...meter.statuses]
       .sort(([a, of], [b, than]) => than - of || a - b)
       .map(([status, count]) => ({ status, count, ...shareOf(count, meter.requests) })),
     failed: shareOf(meter.failed, meter.requests),
+    unexplained: unexplainedOf(meter, quiet, capacity, isCrowded),
     retried: retriedOf(meter),
     capacity,
     instances,
-    workers: workersOf(capacity, quiet, instances),
+    workers: workersOf(capacity, low, instances),
     ceiling: !isCrowded
       ? undefined
       : { most: atMost, by: meter.refusedInside > 0 ? "instances" : "proxy" },

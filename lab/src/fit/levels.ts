@@ -11,6 +11,9 @@ export class Level {
   work = 0
   /** Requests that began. */
   requests = 0
+  /** Requests that were refused, and those whose client left. */
+  refused = 0
+  abandoned = 0
   readonly latency = new Histogram()
 }
 
@@ -56,6 +59,8 @@ export class Levels {
       level.seconds++
       level.work += work
       level.requests += arrived
+      level.refused += refused
+      level.abandoned += abandoned
       level.latency.merge(began)
       this.levels.set(index, level)
     }

@@ -4,9 +4,10 @@ import { Repeats } from "./repeats.ts"
 import { type Second, Seconds } from "./seconds.ts"
 import { Series } from "./series.ts"
 
-const isRefusal = (status: number): boolean => status === 429 || status === 503
+export const isRefusal = (status: number): boolean => status === 429 || status === 503
 /** Statuses of abandoned requests: none, nginx's 499 (the client has left), 408 and 504 (the wait was given up). */
-const isAbandoned = (status: number): boolean => status === 0 || status === 408 || status === 499 || status === 504
+export const isAbandoned = (status: number): boolean =>
+  status === 0 || status === 408 || status === 499 || status === 504
 const isFailure = (status: number): boolean => status >= 500 || status === 429 || isAbandoned(status)
 
 /** More instances than a scenario may have are not counted. */

@@ -6,8 +6,10 @@ export interface Made {
   readonly capacity: number | undefined
 }
 
-/** Fewer than this many clients that leave change no figure. */
+/** Fewer than this change no figure. */
 const few = 0.01
+
+const percent = (share: number): string => `${(share * 100).toFixed(1)} %`
 
 const ofCapacity = (
   { capacity: found, endsBehind, latency, workers }: Fitted,
@@ -17,7 +19,7 @@ const ofCapacity = (
   "without a capacity nothing overloads the service, and retries cost nothing: measure it and pass --capacity",
   endsBehind && "the log ends in an overload: one that goes on until it is over shows more",
   found.kind === "found" && found.abandoned > few &&
-  `${(found.abandoned * 100).toFixed(1)} % disconnected while all requests waited: the capacity is a lower bound`,
+  `${percent(found.abandoned)} disconnected while all requests waited: the capacity is a lower bound`,
   latency !== undefined && capacity !== undefined && workers === undefined &&
   "its latency is what requests took at low load, minus their turn and the wait for it"
 ]
@@ -27,6 +29,10 @@ export const notesOf = (fitted: Fitted, made: Made): ReadonlyArray<string> =>
   [
     `assumed, since no log records it: policy none, timeout ${made.timeout}, 4 processes`,
     ...ofCapacity(fitted, made),
+    fitted.unexplained > few &&
+    `${
+      percent(fitted.unexplained)
+    } failed (429, 503, 504, disconnected) for a reason not in the log: its failure rate has them, at random`,
     fitted.latency === undefined && "without durations the scenario answers immediately: log $request_time",
     fitted.retried === undefined
       ? "if clients retry, its rate includes their retries"

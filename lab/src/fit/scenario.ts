@@ -2,6 +2,7 @@ import type { ScenarioInput } from "../Simulator.ts"
 import { isCsv } from "./arrivals.ts"
 import { momentsOf } from "./estimate.ts"
 import type { Fitted } from "./fitted.ts"
+import { isAbandoned, isRefusal } from "./meter.ts"
 import { notesOf } from "./notes.ts"
 import type { Bucket } from "./series.ts"
 
@@ -142,13 +143,11 @@ const refusingOf = (fitted: Fitted) => {
   return { queue: Math.max(0, Math.round((ceiling.most - atWork) / instances)) }
 }
 
-/** Failures after the work. Refusals follow from the capacity, and disconnected clients say nothing of the work. */
-const failureRateOf = (fitted: Fitted): number => {
-  const { ceiling, requests, statuses } = fitted
-  const isRefusing = ceiling !== undefined || isLimit(fitted)
-  const failed = statuses.filter(({ status }) => status >= 500 && status !== 504 && !(isRefusing && status === 503))
-  return failed.reduce((sum, { count }) => sum + count, 0) / requests
-}
+/** Failures after the work: what the work itself fails with, and what nothing in the scenario makes fail. */
+const failureRateOf = ({ requests, statuses, unexplained }: Fitted): number =>
+  statuses
+      .filter(({ status }) => status >= 500 && !isRefusal(status) && !isAbandoned(status))
+      .reduce((sum, { count }) => sum + count, 0) / requests + unexplained
 
 /** Assumed, since a log cannot show them: four processes, and a timeout well above what requests take. */
 const timeoutOf = ({ latency }: Fitted): string => {
@@ -167,7 +166,7 @@ const bucketOf = (file: string, widthMillis: number) => isCsv(file) ? { bucket: 
 
 const serviceOf = (fitted: Fitted, capacity: number | undefined): ScenarioInput["services"][number] => {
   const { instances } = fitted
-  const failureRate = rounded(failureRateOf(fitted))
+  const failureRate = rounded(Math.min(1, failureRateOf(fitted)))
   return {
     name: "service",
     ...instances === 1 ? {} : { instances },

@@ -240,6 +240,44 @@ describe("a log of the simulator", () => {
     assert.deepStrictEqual([fitted.ceiling, fitted.capacity.kind], [undefined, "at least"])
   })
 
+  /** What is fitted where every n-th request fails with a status, whatever there is to do. */
+  const failingAtRandom = (traffic: Traffic, every: number, status: number) => {
+    const log = new Log({})
+    answersTo(traffic).forEach((answered, n) =>
+      log.push(encoder.encode(`${writers.json(n % every === 0 ? { ...answered, status } : answered)}\n`))
+    )
+    log.endOfFile()
+    return scenarioOf(fittedOf(log.meter), { name: "x", takeMillis: 600_000 }).scenario
+  }
+
+  const quiet: Traffic = { seconds: 100, rate: steady(50), service: { latency: { exponential: 20 } } }
+  const full: Traffic = { seconds: 300, rate: knee(90, 400), service: { capacity: 300, latency: { exponential: 20 } } }
+
+  it.each([429, 503, 504, 499, 408, 0])("has failures at any load with status %i, and says so", (status) => {
+    for (const traffic of [quiet, full]) {
+      const { notes, services: [{ failureRate }] } = failingAtRandom(traffic, 5, status)
+      isWithin(failureRate ?? 0, 0.2, 0.1, "failure rate")
+      assert.match(notes.join(), /(19|20|21)\S* % failed .* for a reason not in the log: its failure rate has them/)
+    }
+  })
+
+  it("leaves out of its failure rate what its capacity, its limit and its queue make fail", () => {
+    const { notes, services: [service] } = scenarioOf(crowded({ connections: 24 }), { name: "x", takeMillis: 600_000 })
+      .scenario
+    assert.isUndefined(service.failureRate)
+    assert.notMatch(notes.join(), /not in the log: its/)
+    const left = new Log({})
+    for (const answered of answersTo(full)) {
+      const waited = answered.endMillis - answered.startMillis > 1000
+      left.push(encoder.encode(`${writers.json(waited ? { ...answered, status: 499 } : answered)}\n`))
+    }
+    left.endOfFile()
+    assert.isBelow(
+      scenarioOf(fittedOf(left.meter), { name: "x", takeMillis: 600_000 }).scenario.services[0].failureRate ?? 0,
+      0.001
+    )
+  })
+
   it("has quantiles at low load that the waits of the rest do not reach", () => {
     const fitted = fittedOf(overloadIn("nginx").meter)
     isWithin(quantile(fitted, 0.5), 20 * Math.LN2 + 1000 / 300 + 0.7, 0.05, "p50")
