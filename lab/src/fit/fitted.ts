@@ -84,18 +84,20 @@ const instancesOf = ({ upstreams }: Meter): number => {
 /** By how much of a worker the number may be off that follows from capacity and latency. */
 const tolerated = 0.15
 
-/**
- * As many requests are worked on at a time as a queue has workers: capacity times work (Little's law). With workers, what is
- * served in a second varies as their work does; with turns of equal length it does not.
- */
+/** As many requests are worked on at a time as a queue has workers: capacity times work (Little's law). */
+export const workersFor = (perSecond: number, { latency }: Pick<Fitted, "latency">): number | undefined => {
+  const atOnce = perSecond * momentsOf(latency?.quantiles ?? []).mean / 1000
+  const workers = Math.round(atOnce)
+  return workers > 0 && Math.abs(atOnce - workers) <= tolerated * workers ? workers : undefined
+}
+
+/** With workers, what is served in a second varies as their work does; with turns of equal length it does not. */
 const workersOf = (capacity: Capacity, latency: Fitted["latency"], instances: number): Fitted["workers"] => {
   if (capacity.kind !== "found" || latency === undefined) return undefined
   const { mean, square } = momentsOf(latency.quantiles)
+  const workers = workersFor(capacity.perSecond.value / instances, { latency })
   const variation = square / (mean * mean) - 1
-  const atOnce = capacity.perSecond.value * mean / 1000 / instances
-  const workers = Math.round(atOnce)
-  const fits = workers > 1 && Math.abs(atOnce - workers) <= tolerated * workers
-  return fits && capacity.dispersion > variation / 2 ? workers : undefined
+  return workers !== 1 && capacity.dispersion > variation / 2 ? workers : undefined
 }
 
 const shareIn = ({ requests, statuses }: Meter, is: (status: number) => boolean): number =>

@@ -4,6 +4,10 @@ import type { Fitted } from "./fitted.ts"
 export interface Made {
   readonly timeout: string
   readonly capacity: number | undefined
+  /** The capacity that was asked for in place of the found one. */
+  readonly asked: number | undefined
+  /** Of an instance. */
+  readonly workers: number | undefined
 }
 
 /** Fewer than this change no figure. */
@@ -12,14 +16,16 @@ const few = 0.01
 const percent = (share: number): string => `${(share * 100).toFixed(1)} %`
 
 const ofCapacity = (
-  { capacity: found, endsBehind, latency, workers }: Fitted,
-  { capacity }: Made
+  { capacity: found, endsBehind, latency }: Fitted,
+  { asked, capacity, workers }: Made
 ): ReadonlyArray<string | false> => [
   capacity === undefined && found.kind !== "found" &&
   "without a capacity nothing overloads the service, and retries cost nothing: measure it and pass --capacity",
   endsBehind && "the log ends in an overload: one that goes on until it is over shows more",
   found.kind === "found" && found.abandoned > few &&
   `${percent(found.abandoned)} disconnected while all requests waited: the capacity is a lower bound`,
+  asked !== undefined && workers !== undefined &&
+  `workers of each instance: ${workers}, as many as the capacity asked for needs with the latency of the log`,
   latency !== undefined && capacity !== undefined && workers === undefined &&
   "its latency is what requests took at low load, minus their turn and the wait for it"
 ]

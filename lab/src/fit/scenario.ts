@@ -1,7 +1,7 @@
 import type { ScenarioInput } from "../Simulator.ts"
 import { isCsv } from "./arrivals.ts"
 import { momentsOf } from "./estimate.ts"
-import type { Fitted } from "./fitted.ts"
+import { type Fitted, workersFor } from "./fitted.ts"
 import { isAbandoned, isRefusal } from "./meter.ts"
 import { notesOf } from "./notes.ts"
 import type { Bucket } from "./series.ts"
@@ -111,9 +111,13 @@ const quantilesOf = ({ latency }: Fitted, change: (millis: number) => number) =>
   return first === undefined ? {} : { latency: { quantiles: [first, ...others] as const } }
 }
 
+/** The workers of an instance with that capacity in all, where the log shows any; otherwise requests are served in turns. */
+const workersIn = (fitted: Fitted, capacity: number | undefined): number | undefined =>
+  capacity === undefined || fitted.workers === undefined ? undefined : workersFor(capacity / fitted.instances, fitted)
+
 /** What an instance bears: workers whose work is as long as the capacity says, or turns and what a request takes beyond its own. */
 const bearingOf = (fitted: Fitted, capacity: number | undefined) => {
-  const { instances, latency, workers } = fitted
+  const { instances, latency } = fitted
   if (capacity === undefined || latency === undefined) {
     return {
       ...capacity === undefined ? {} : { capacity },
@@ -121,6 +125,7 @@ const bearingOf = (fitted: Fitted, capacity: number | undefined) => {
     }
   }
   const each = capacity / instances
+  const workers = workersIn(fitted, capacity)
   if (workers !== undefined) {
     const times = workers * 1000 / each / momentsOf(latency.quantiles).mean
     return { workers, ...quantilesOf(fitted, (millis) => millis * times) }
@@ -133,13 +138,13 @@ const bearingOf = (fitted: Fitted, capacity: number | undefined) => {
 const isLimit = ({ capacity }: Fitted): boolean => capacity.kind === "found" && capacity.by === "rate"
 
 /** What refuses: the number of requests in flight, in a proxy or in the queues of the instances, or a rate. */
-const refusingOf = (fitted: Fitted) => {
+const refusingOf = (fitted: Fitted, asked: number | undefined) => {
   const { capacity, ceiling, instances, latency } = fitted
   if (ceiling?.by === "proxy") return { connections: ceiling.most }
   if (capacity.kind !== "found") return {}
   const perSecond = capacity.perSecond.value
   if (ceiling === undefined) return isLimit(fitted) ? { limit: { requests: rounded(perSecond) } } : {}
-  const atWork = perSecond * momentsOf(latency?.quantiles ?? []).mean / 1000
+  const atWork = (asked ?? perSecond) * momentsOf(latency?.quantiles ?? []).mean / 1000
   return { queue: Math.max(0, Math.round((ceiling.most - atWork) / instances)) }
 }
 
@@ -171,7 +176,7 @@ const serviceOf = (fitted: Fitted, capacity: number | undefined): ScenarioInput[
     name: "service",
     ...instances === 1 ? {} : { instances },
     ...bearingOf(fitted, capacity),
-    ...refusingOf(fitted),
+    ...refusingOf(fitted, capacity),
     ...failureRate === 0 ? {} : { failureRate }
   }
 }
@@ -185,7 +190,7 @@ export const scenarioOf = (fitted: Fitted, options: ScenarioOptions) => {
   const timeout = timeoutOf(fitted)
   const durationMillis = stretch.buckets.length * stretch.widthMillis
   const bucketMillis = 1000 * Math.ceil(durationMillis / 1000 / mostBuckets)
-  const notes = notesOf(fitted, { capacity, timeout })
+  const notes = notesOf(fitted, { asked, capacity, timeout, workers: workersIn(fitted, capacity) })
   const scenario: ScenarioInput & { readonly notes: ReadonlyArray<string> } = {
     ...schema === undefined ? {} : { $schema: schema },
     name,

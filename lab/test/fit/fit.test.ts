@@ -49,8 +49,8 @@ const foundIn = ({ capacity }: Fitted) => {
 }
 
 /** The quantiles of the latency of a fitted scenario. */
-const latencyIn = (fitted: Fitted): ReadonlyMap<number, number> => {
-  const { latency } = scenarioOf(fitted, { name: "x", takeMillis: 600_000 }).scenario.services[0]
+const latencyIn = (fitted: Fitted, capacity?: number): ReadonlyMap<number, number> => {
+  const { latency } = scenarioOf(fitted, { name: "x", takeMillis: 600_000, capacity }).scenario.services[0]
   if (typeof latency !== "object" || latency.quantiles === undefined) throw new Error("no quantiles")
   return new Map(latency.quantiles.map(([share, time]) => [share, Number(time)]))
 }
@@ -190,6 +190,20 @@ describe("a log of the simulator", () => {
     const { scenario: { services: [service] } } = scenarioOf(fitted, { name: "x", takeMillis: 600_000 })
     assert.deepStrictEqual([service.workers, service.capacity], [12, undefined])
     assert.strictEqual(fittedOf(overloadIn("json").meter).workers, undefined)
+  })
+
+  it.each([120, 1000, 2])("with a capacity of %i/s in place of the found one keeps the latency", (capacity) => {
+    const fitted = fittedOf(logOf("json", draining(1)).meter)
+    const { scenario } = scenarioOf(fitted, { name: "x", takeMillis: 600_000, capacity })
+    const [{ capacity: turns, workers }] = scenario.services
+    // One worker does more than two.
+    if (capacity === 2) return assert.deepStrictEqual([turns, workers], [2, undefined])
+    isWithin(workers!, capacity * 0.2 * Math.exp(0.18), 0.1, "workers")
+    isWithin(latencyIn(fitted, capacity).get(0.5)!, quantile(fitted, 0.5), 0.05, "p50")
+    assert.include(
+      scenario.notes.join(),
+      `workers of each instance: ${workers}, as many as the capacity asked for needs`
+    )
   })
 
   const crowded = (service: Traffic["service"]): Fitted =>
