@@ -51,7 +51,7 @@ type Row = readonly [string, ...Array<string>]
 
 /** What follows from the others. */
 const shapeRows = ({ ceiling, instances, workers }: Fitted): ReadonlyArray<Row> => [
-  ...instances === 1 ? [] : [["instances", counted(instances), "", "from the upstream addresses"] as const],
+  ...instances === 1 ? [] : [["instances", counted(instances), "", "from the upstream addresses at a time"] as const],
   ...workers === undefined
     ? []
     : [["workers", `${counted(workers)} each`, "", "capacity times what requests take at low load"] as const],

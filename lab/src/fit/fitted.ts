@@ -1,7 +1,7 @@
 import { type Capacity, capacityOf, type Quiet, quietOf, waitingMillis } from "./capacity.ts"
 import { type Estimate, fewest, momentsOf, perSecond, quantileOf, shareOf } from "./estimate.ts"
 import type { Level } from "./levels.ts"
-import { isAbandoned, isRefusal, type Meter } from "./meter.ts"
+import { isAbandoned, isRefusal, type Meter, Span } from "./meter.ts"
 import type { Bucket } from "./series.ts"
 
 /** The shares of requests whose duration is known. */
@@ -35,8 +35,9 @@ export interface Fitted {
   /** Of the requests, those that were retries, and the evidence; `undefined` without any. */
   readonly retried: (Estimate & { readonly by: "attempt" | "id" }) | undefined
   readonly capacity: Capacity
-  /** Instances that share the capacity, if the log names them. */
+  /** Instances that share the capacity, if the log names them: those at one time, of all addresses in it. */
   readonly instances: number
+  readonly addresses: number
   /** Requests that each instance works on at a time, where that explains the capacity; otherwise one after the other. */
   readonly workers: number | undefined
   /** Requests in flight beyond which more are refused, by a proxy or by the instances; `undefined` where none are. */
@@ -45,6 +46,8 @@ export interface Fitted {
   readonly endsBehind: boolean
   readonly late: number
   readonly strays: number
+  /** Whether files of the log overlap in time. */
+  readonly overlaps: boolean
 }
 
 /** Of the capacity: below it a queue is nearly always empty. */
@@ -72,13 +75,19 @@ const typical = (levels: ReadonlyArray<Level>): number => {
   return 0
 }
 
-/** An instance that answers less than this share of the busiest one's requests was there for a while only. */
+/** An address with less than this share of the requests that the busiest one has in as much time is no instance. */
 const regular = 0.1
 
+/** The addresses at one time, on average: an update of the instances, one by one, brings new ones. */
 const instancesOf = ({ upstreams }: Meter): number => {
-  const counts = [...upstreams.values()]
-  const most = Math.max(0, ...counts)
-  return Math.max(1, counts.filter((count) => count >= regular * most).length)
+  const all = [...upstreams.values()]
+  const busiest = all.reduce((most, one) => one.requests > most.requests ? one : most, new Span())
+  const millis = Math.max(...all.map(({ lastMillis }) => lastMillis)) -
+    Math.min(...all.map(({ firstMillis }) => firstMillis))
+  const sum = all
+    .filter((one) => one.requests * busiest.millis >= regular * busiest.requests * one.millis)
+    .reduce((sum, one) => sum + one.millis, 0)
+  return Math.max(1, Math.round(sum / Math.max(1, millis)))
 }
 
 /** By how much of a worker the number may be off that follows from capacity and latency. */
@@ -142,6 +151,7 @@ export const fittedOf = (meter: Meter): Fitted => {
     retried: retriedOf(meter),
     capacity,
     instances,
+    addresses: meter.upstreams.size,
     workers: workersOf(capacity, low, instances),
     ceiling: !isCrowded
       ? undefined
@@ -149,6 +159,7 @@ export const fittedOf = (meter: Meter): Fitted => {
     endsBehind: meter.levels.latestMillis.length === fewest &&
       meter.levels.latestMillis.every((least) => least > waits),
     late: meter.late,
-    strays: meter.strays
+    strays: meter.strays,
+    overlaps: meter.overlaps
   }
 }

@@ -30,6 +30,29 @@ const unrounded = (millis: number, n: number): number =>
 /** Many logs have whole seconds: each is spread over the second that it was cut from. */
 const uncut = (millis: number, n: number): number => millis % 1000 === 0 ? millis + 1000 * spread(n) : millis
 
+/** The requests of an instance, or of a file, and when they were answered. */
+export class Span {
+  requests = 0
+  firstMillis = Infinity
+  lastMillis = -Infinity
+
+  add(millis: number): void {
+    this.requests++
+    this.firstMillis = Math.min(this.firstMillis, millis)
+    this.lastMillis = Math.max(this.lastMillis, millis)
+  }
+
+  get millis(): number {
+    return this.lastMillis - this.firstMillis
+  }
+
+  /** Files of one machine follow each other: theirs overlap by what was buffered, at most. */
+  overlaps({ firstMillis, lastMillis, millis }: Span): boolean {
+    const both = Math.min(this.lastMillis, lastMillis) - Math.max(this.firstMillis, firstMillis)
+    return both > Math.min(60_000, this.millis / 2, millis / 2)
+  }
+}
+
 /** Counts the requests of a log. What it keeps does not grow with them. */
 export class Meter {
   requests = 0
@@ -47,14 +70,18 @@ export class Meter {
   named = 0
   retriesByName = 0
   readonly statuses = new Map<number, number>()
-  /** Requests of each instance, where the log names them. */
-  readonly upstreams = new Map<string, number>()
+  /** The instances, by their addresses, where the log names them. */
+  readonly upstreams = new Map<string, Span>()
   /** Requests that an instance refused, less those that a proxy did. */
   refusedInside = 0
   readonly series = new Series()
   readonly levels = new Levels()
   /** Requests whose time does not belong to this log: more than an hour from those before and after. */
   strays = 0
+  /** Whether files overlap in time. */
+  overlaps = false
+  private readonly files: Array<Span> = []
+  private file = new Span()
   private newestMillis: number | undefined = undefined
   private strayMillis = -Infinity
   private readonly repeats = new Repeats()
@@ -82,7 +109,8 @@ export class Meter {
       bucket.failed++
       this.failed++
     }
-    this.countUpstream(entry)
+    this.file.add(endMillis)
+    this.countUpstream(entry, endMillis)
     const last = this.seconds.leave(endMillis)
     if (last === undefined) this.late++
     else this.addTo(last, this.seconds.arrive(startMillis), entry)
@@ -113,11 +141,13 @@ export class Meter {
     return attempt > 1
   }
 
-  private countUpstream({ status, upstream }: Entry): void {
+  private countUpstream({ status, upstream }: Entry, endMillis: number): void {
     if (upstream === undefined) return
     if (isRefusal(status)) this.refusedInside += upstream === "" ? -1 : 1
-    const count = this.upstreams.get(upstream) ?? 0
-    if (upstream !== "" && (count > 0 || this.upstreams.size < mostUpstreams)) this.upstreams.set(upstream, count + 1)
+    if (upstream === "") return
+    const span = this.upstreams.get(upstream) ?? new Span()
+    if (span.requests === 0 && this.upstreams.size < mostUpstreams) this.upstreams.set(upstream, span)
+    span.add(endMillis)
   }
 
   private addTo(last: Second, first: Second, { durationMillis, status }: Entry): void {
@@ -138,5 +168,8 @@ export class Meter {
   endOfFile(): void {
     this.seconds.end()
     this.newestMillis = undefined
+    this.overlaps ||= this.files.some((file) => file.overlaps(this.file))
+    this.files.push(this.file)
+    this.file = new Span()
   }
 }

@@ -35,6 +35,10 @@ export const notesOf = (fitted: Fitted, made: Made): ReadonlyArray<string> =>
   [
     `assumed, since no log records it: policy none, timeout ${made.timeout}, 4 processes`,
     ...ofCapacity(fitted, made),
+    fitted.overlaps &&
+    "its files overlap in time: capacity and latency are those of one alone: merge their lines by time",
+    fitted.addresses > fitted.instances &&
+    `instances: ${fitted.instances} at a time on average, of ${fitted.addresses} addresses`,
     fitted.unexplained > few &&
     `${
       percent(fitted.unexplained)

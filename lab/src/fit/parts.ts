@@ -110,9 +110,12 @@ export const wordsOf = (line: string, start: number): ReadonlyArray<Word> | unde
 export const textsOf = (line: string, start: number): ReadonlyArray<string> | undefined =>
   wordsOf(line, start)?.map(({ text }) => text)
 
+/** A host with its port, or a socket: anything else may be what a client wrote. */
+const address = /^(?:unix:.|(?:\w+:\/\/)?(?:\[[\da-f:.]+\]|[\w.-]+):\d+$)/i
+
 /** The instance that answered: of several that were tried the last. Logs have `-` for none. */
 export const upstreamOf = (value: unknown): string | undefined => {
   if (typeof value !== "string") return undefined
   const last = value.slice(value.lastIndexOf(" ") + 1)
-  return last === "-" ? "" : last
+  return last === "-" ? "" : address.test(last) ? last : undefined
 }

@@ -206,6 +206,8 @@ describe("a log of the simulator", () => {
     )
   })
 
+  const quiet: Traffic = { seconds: 100, rate: steady(50), service: { latency: { exponential: 20 } } }
+
   const crowded = (service: Traffic["service"]): Fitted =>
     fittedOf(
       logOf("json", {
@@ -214,6 +216,48 @@ describe("a log of the simulator", () => {
         service: { workers: 12, latency: { lognormal: { median: 200, sigma: 0.6 } }, ...service }
       }).meter
     )
+
+  /** What is fitted where the instance of each request is written as that. */
+  const writtenAs = (upstream: (answered: Answered, n: number) => string) => {
+    const log = new Log({})
+    answersTo(quiet).forEach((answered, n) =>
+      log.push(encoder.encode(`${writers.nginx(answered)} ua="${upstream(answered, n)}"\n`))
+    )
+    log.endOfFile()
+    return fittedOf(log.meter)
+  }
+  const secondOf = ({ endMillis }: Answered): number => (endMillis - beginMillis) / 1000
+
+  it("counts the instances that answer at a time, not all that ever did", () => {
+    const rolling = writtenAs((answered, n) => `10.0.${Math.floor(secondOf(answered) / 20)}.${n % 2}:80`)
+    assert.deepStrictEqual([rolling.instances, rolling.addresses], [2, rolling.addresses])
+    assert.isAtLeast(rolling.addresses, 10)
+    const { notes } = scenarioOf(rolling, { name: "x", takeMillis: 600_000 }).scenario
+    assert.include(notes.join(), `instances: 2 at a time on average, of ${rolling.addresses} addresses`)
+    const hosts = ["a.internal:80", "[::1]:80", "unix:/run/app.sock", "tcp://10.0.0.1:80"]
+    assert.strictEqual(writtenAs((_, n) => hosts[n % 4]!).instances, 4)
+    assert.strictEqual(writtenAs((_, n) => n % 50 === 0 ? "10.0.0.3:80" : `10.0.0.${n % 2}:80`).instances, 2)
+  })
+
+  it("counts no client's text as an instance", () => {
+    const agents = ["curl/8.0", "Mozilla/5.0 (X11; Linux) Firefox/1", "okhttp/4.9", "Go-http-client/1.1", "backend"]
+    assert.deepStrictEqual([writtenAs((_, n) => agents[n % 5]!)].map((of) => [of.instances, of.addresses]), [[1, 0]])
+  })
+
+  it("says where its files overlap in time, as those of two machines do, and not where they follow each other", () => {
+    const fitOf = (files: ReadonlyArray<ReadonlyArray<Answered>>) => {
+      const log = new Log({})
+      for (const file of files) {
+        for (const answered of file) log.push(encoder.encode(`${writers.json(answered)}\n`))
+        log.endOfFile()
+      }
+      return scenarioOf(fittedOf(log.meter), { name: "x", takeMillis: 600_000 }).scenario.notes.join()
+    }
+    const all = answersTo(quiet)
+    const note = "its files overlap in time: capacity and latency are those of one alone"
+    assert.include(fitOf([0, 1].map((half) => all.filter((_, n) => n % 2 === half))), note)
+    assert.notInclude(fitOf([all.filter((one) => secondOf(one) < 50), all.filter((one) => secondOf(one) > 45)]), note)
+  })
 
   it("shows how many requests are let in while others are refused", () => {
     const fitted = crowded({ connections: 24 })
@@ -264,7 +308,6 @@ describe("a log of the simulator", () => {
     return scenarioOf(fittedOf(log.meter), { name: "x", takeMillis: 600_000 }).scenario
   }
 
-  const quiet: Traffic = { seconds: 100, rate: steady(50), service: { latency: { exponential: 20 } } }
   const full: Traffic = { seconds: 300, rate: knee(90, 400), service: { capacity: 300, latency: { exponential: 20 } } }
 
   it.each([429, 503, 504, 499, 408, 0])("has failures at any load with status %i, and says so", (status) => {
