@@ -403,6 +403,7 @@ export const backtest = (
 
 /**
  * What becomes of a scenario for each pair of two parameters: where it recovers, limps and collapses.
+ * Fails with `InvalidScenario` where nothing bounds a service.
  *
  * **Example** (Load and length of the outage)
  *
@@ -459,7 +460,8 @@ export const sweep = (
  * Runs policies in a family of outages, and chooses one by its worst case: of those for which the expectations of the scenario
  * hold, if there are any, those that recover in the most runs; of these, those within half a point of the most success; of
  * these the one with the least load. Those on the front, which no other beats in success, load and latency together, are
- * the alternatives; `sensitivity` shows what the choice depends on.
+ * the alternatives; `sensitivity` shows what the choice depends on. Fails with `InvalidScenario` without an outage, or a bound of
+ * a service: then retries cost nothing.
  *
  * **Example** (A policy for a scenario)
  *

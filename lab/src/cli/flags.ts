@@ -96,7 +96,7 @@ export const expect = Flag.String("expect").pipe(
   Flag.atLeast(0)
 )
 
-const expectation = /^(\w+) *([^\w ].*)$/
+const expectation = /^(\w+) *([^\w ].*|(?<= )\d.*)$/
 
 /** The scenario with the expectations that were asked for, if any were. */
 export const withExpectations = (scenario: Scenario, asked: ReadonlyArray<string>) =>

@@ -1,3 +1,4 @@
+import { isBounded } from "./bounds.ts"
 import { afterOf, recoveryFrom } from "./facts.ts"
 import type { Measured } from "./measured.ts"
 import type { SimulationResult } from "./result.ts"
@@ -50,7 +51,7 @@ export interface Backtest {
   readonly p99Millis: Compared
   /** How long after the last outage calls recovered; of the runs only those that did. */
   readonly recoveredMillis: Compared
-  /** Whether the measured calls recovered, and in how many runs; `undefined` without an outage. */
+  /** Whether the measured calls recovered, and in how many runs; `undefined` without an outage, or a bound of a service. */
   readonly recovery: { readonly measured: boolean; readonly predicted: Summary["recovery"] } | undefined
   readonly bucketMillis: number
   readonly series: ReadonlyArray<ComparedBucket>
@@ -101,7 +102,7 @@ export const backtestOf = (
     .map((bucket, index) => ({ fromMillis: index * width, ...bucket }))
     .filter((bucket) => bucket.succeeded + bucket.failed > 0)
   const back = afterOf(recoveryFrom(scenario, ended))
-  const hasOutage = scenario.services.some(({ outages }) => outages.length > 0)
+  const hasOutage = isBounded(scenario) && scenario.services.some(({ outages }) => outages.length > 0)
   const perSecond = (index: number, of: "succeeded" | "attempts") => {
     // What ends after the last bucket counts in it.
     const last = index === measured.series.length - 1

@@ -1,4 +1,5 @@
 import * as Effect from "effect/Effect"
+import { bounded } from "./bounds.ts"
 import { Executor } from "./executor.ts"
 import { inOrder } from "./inOrder.ts"
 import { type Verdict, verdictOf } from "./judge.ts"
@@ -51,6 +52,7 @@ export const mapOf = Effect.fnUntraced(function*(
   decode: Decode,
   { onProgress, runs = 5, x, y }: MapOptions
 ) {
+  yield* bounded([scenario])
   const executor = yield* Executor
   const rows: Array<ReadonlyArray<Verdict>> = []
   const bounds = new Set<number | undefined>()

@@ -1,4 +1,5 @@
 import * as Effect from "effect/Effect"
+import { bounded } from "./bounds.ts"
 import { Executor } from "./executor.ts"
 import { familyOf, type Member } from "./family.ts"
 import { inOrder } from "./inOrder.ts"
@@ -257,6 +258,7 @@ export const tuneOf = Effect.fnUntraced(function*(scenario: Scenario, options: T
       problems: [{ path: "services", problem: "have no outage: there is nothing to tune for" }]
     })
   }
+  yield* bounded(members.map(({ scenario }) => scenario))
   const policies = options.policies ?? (yield* usual(scenario, runner))
   const told = counting(onProgress)
   const figuresFor = (one: Scenario) => Effect.map(runner.run(one, runs), figuresOf)

@@ -9,6 +9,7 @@ import { fromJson } from "effect-retry/RetryPolicyJson"
 import * as RetryQuota from "effect-retry/RetryQuota"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
+import { isBounded, unknownRecovery } from "./bounds.ts"
 import { storeOf } from "./budget.ts"
 import type { Time } from "./fields.ts"
 import { budgetOf, concurrencyOf, coolDownOf, hedgeOf, throttleOf } from "./policy.ts"
@@ -59,6 +60,7 @@ class Inspection {
     this.unique("services", services)
     this.inAll("processes", maxProcesses)
     this.inAll("clients", maxClients)
+    this.expectations()
     fleets.forEach((fleet, index) => this.fleet(["fleets", index], fleet))
     fleets.forEach((fleet, index) => this.guest(["fleets", index], fleet, fleets.slice(0, index)))
     services.forEach((service, index) => this.service(["services", index], service))
@@ -72,6 +74,13 @@ class Inspection {
     const most = Math.min(maxBuckets, Math.floor(maxBucketsInAll / series))
     if ((millis(duration) + millis(drain)) / millis(bucket) > most) {
       this.report(["bucket"], `is too narrow: more than ${most} buckets in duration and drain`)
+    }
+  }
+
+  private expectations(): void {
+    if (isBounded(this.scenario)) return
+    for (const key of ["recoveredWithin", "recoversInRuns"] as const) {
+      if (this.scenario.expect?.[key] !== undefined) this.problems.push(unknownRecovery(`expect.${key}`))
     }
   }
 

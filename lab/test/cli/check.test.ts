@@ -16,7 +16,7 @@ const scenario = (changes: object = {}) => ({
   duration: "10 seconds",
   drain: "5 seconds",
   fleets: [{ name: "app", to: "db", rate: 20, timeout: "1 second", policy: "naive" }],
-  services: [{ name: "db", latency: "10 millis", outages: [{ kind: "fail", from: "2s", to: "4s" }] }],
+  services: [{ name: "db", workers: 50, latency: "10 millis", outages: [{ kind: "fail", from: "2s", to: "4s" }] }],
   expect: { succeed: ">= 75 %", recoveredWithin: "2s" },
   ...changes
 })
@@ -100,7 +100,7 @@ describe("check", () => {
 
   it("prints warnings with their file", async () => {
     const path = written("late.json", {
-      services: [{ name: "db", outages: [{ kind: "fail", from: "1h", to: "2h" }] }]
+      services: [{ name: "db", workers: 50, outages: [{ kind: "fail", from: "1h", to: "2h" }] }]
     })
     const { code, err } = await run(["check", path, "--runs", "1"])
     assert.strictEqual(code, 0)
@@ -119,7 +119,7 @@ describe("check", () => {
 
 describe("warnings", () => {
   const late = written("warned.json", {
-    services: [{ name: "db", outages: [{ kind: "fail", from: "9s", to: "10s" }] }]
+    services: [{ name: "db", workers: 50, outages: [{ kind: "fail", from: "9s", to: "10s" }] }]
   })
   const warning = "services[0].outages[0].to: is not before the end of the run, 10 s: no recovery can be seen"
 
@@ -219,7 +219,7 @@ describe("Markdown", () => {
           name: `${n} ${"x".repeat(70)}`,
           duration: "1s",
           drain: "0s",
-          services: [{ name: "db" }]
+          services: [{ name: "db", workers: 50 }]
         })
     )
     const deep = paths.flatMap((path) => Array.from({ length: 10 }, () => path))

@@ -86,6 +86,21 @@ describe("fit", () => {
     ) {
       assert.include((await run(args)).err, note, args[0])
     }
+    const outage = inHere("quiet-outage.json")
+    const scenario = JSON.parse(readFileSync(path, "utf8"))
+    scenario.services[0].outages = [{ kind: "fail", from: "5s", to: "10s" }]
+    writeFileSync(outage, JSON.stringify(scenario))
+    for (
+      const args of [
+        ["map", outage, "--policy", "naive", "--x", "fleets.0.timeout=1s..2s/2", "--runs", "1"],
+        ["tune", outage, "--policy", "none", "--policy", "naive", "--runs", "1"],
+        ["check", outage, "--expect", "recoveredWithin <= 30s", "--runs", "1"],
+        ["check", outage, "--expect", "recoversInRuns 1 of 1"],
+        ["sweep", outage, "fleets.0.rate", "--from", "10", "--to", "20", "--expect", "recoveredWithin <= 30s"]
+      ]
+    ) {
+      assert.include(await refused(args), "not known: no service has a capacity", args[0])
+    }
   })
 
   it("counts broken lines, and quotes the first", async () => {
