@@ -255,10 +255,10 @@ describe("the dashboard and the alerts with Prometheus", () => {
         const { result } = yield* prometheus.get("query", { query: query.replaceAll(/\[\d[mh]\]/g, "[10s]") })
         assert.isAtLeast(result.length, 1, title)
       }
-      for (const name of new Set(queries.flatMap(({ query }) => query.match(/retry_[a-z_]+(?=\{)/g)!))) {
-        const metric = name.replace(/_(bucket|count)$/, "")
+      for (const [, name, labels] of queries.flatMap(({ query }) => [...query.matchAll(/(retry_[a-z_]+)\{(.*?)\}/g)])) {
+        const metric = name!.replace(/_(bucket|count)$/, "")
         assert.isTrue(sent.has(metric), metric)
-        assert.isTrue(sent.get(metric)!.has("resource"), metric)
+        assert.strictEqual(sent.get(metric)!.has("resource"), labels!.includes("resource="), metric)
       }
       assert.isTrue(sent.get("retry_attempts_total")!.has("error.type"))
     }).pipe(Effect.scoped, ownRegistry))

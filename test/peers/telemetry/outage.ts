@@ -2,6 +2,7 @@ import { awsStandard, RetryInfo, RetryMetrics, RetryObserver, RetryQuota, withRe
 import * as AdaptiveRateLimiter from "effect-retry/AdaptiveRateLimiter"
 import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
 import * as CoolDown from "effect-retry/CoolDown"
+import * as RetryConfig from "effect-retry/RetryConfig"
 import * as RetryQuotaRedis from "effect-retry/RetryQuotaRedis"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -32,6 +33,7 @@ const guarded = (resource: string) =>
  */
 export const outage = (options: { readonly isDown: () => boolean; readonly everyMillis: number }) =>
   Effect.gen(function*() {
+    yield* Metric.update(RetryConfig.followed, 1)
     const { onHedge } = RetryMetrics.make()
     let calls = 0
     const send = (fails: () => boolean) =>
