@@ -164,6 +164,52 @@ const held: Record<string, ReadonlyArray<Row>> = {
   ]
 }
 
+/** The same of figures further down on a guide, those that decide something. */
+const further: Record<string, ReadonlyArray<Row>> = {
+  "docs/overload.md": [
+    [
+      "pays for at most 100 retries in an outage",
+      "test/examples/outageNow.test.ts: makes 100 retries in a whole outage"
+    ],
+    ["| processes | quota alone | recovered after |", "lab/test/outageLength.test.ts: is in four rows on the page"],
+    ["|  | nothing | quota | throttle |", "lab/test/overload.test.ts: the figures of the page are those of runs"],
+    [
+      "120 random ones",
+      "lab/test/randomScenarios.test.ts: at least 95 % of the possible on average and 75 % in the worst"
+    ],
+    ["88 % of the calls succeed with", "test/examples/outage.test.ts: law: naive retry keeps its service down"],
+    ["With `awsStandard` and its quota alone, 84 % succeed", "test/examples/outage.test.ts: law: naive retry keeps"],
+    ["with a thousand processes 81 % are served", "lab/test/simulator/overload.test.ts: thin-fleet: a thousand"],
+    ["it refuses 3 % of the calls", "lab/test/simulator/overload.test.ts: near-the-timeout: ordinary latencies"],
+    [
+      "48 % of its calls succeed during the shortage, and 65 % of the other's",
+      "lab/test/simulator/overload.test.ts: two-fleets: one has a limit, the other has none"
+    ],
+    ["| options | `brownout`", "lab/test/simulator/overload.test.ts: brownout: half of the capacity is gone"],
+    [
+      "keep the service down: 42 % of the calls succeed",
+      "lab/test/simulator/overload.test.ts: cool-down-herd: one hint"
+    ],
+    ["Ten calls in 0.9 seconds", "test/gates/CoolDown.test.ts: the probe: ten calls in 0.9 s"],
+    ["with Finagle's in theory never", "lab/test/outageLength.test.ts: is longer than 2,000 s with the budget of"],
+    ["A bucket alone pays for 100 retries", "test/examples/budgets.test.ts: the figures of docs/overload.md"],
+    [
+      "| published | here",
+      "test/hedge/HedgeFigures.test.ts: takes a read of 1,000 keys from 1,800 ms to 74 ms",
+      "test/hedge/HedgeFigures.test.ts: p99 falls by 74 % or more",
+      "test/hedge/HedgeFigures.test.ts: is 32 without hedges"
+    ]
+  ],
+  "docs/reality.md": [
+    ["`npm run test:peers` runs fourteen of the rows", "npm run test:peers"],
+    ["| real system | policy | succeed", "npx tsx test/peers/reality/table.ts"]
+  ],
+  "docs/durable.md": [
+    ["at every step of three retries", "test/peers/durable.test.ts: the next one goes on, sends no earlier"],
+    ["run two and ten processes side", "test/peers/durable-processes.test.ts: ten make each attempt once"]
+  ]
+}
+
 /** A guide as far as its first heading or block of code; of the other pages all but code. Links are their words. */
 const textOf = (path: string): string => {
   const page = read(path)
@@ -204,6 +250,8 @@ const { scripts } = JSON.parse(read("package.json"))
 const exists = (holder: string): boolean => {
   const [, script] = /^npm (?:run )?([\w:]+)$/.exec(holder) ?? []
   if (script !== undefined) return script in scripts
+  const [, command] = /^npx tsx (\S+)$/.exec(holder) ?? []
+  if (command !== undefined) return fs.existsSync(new URL(command, root))
   const [, file, name] = /^(\S+\.test\.ts): (.+)$/.exec(holder) ?? []
   if (file === undefined || !fs.existsSync(new URL(file, root))) return false
   // A title, not an import or a comment.
@@ -224,8 +272,15 @@ describe.each(pages)("%s", (path) => {
   })
 })
 
+it.each(Object.entries(further))("%s has the words of each figure further down", (path, rows) => {
+  const text = read(path).replace(/\s+/g, " ")
+  assert.deepStrictEqual(rows.filter(([words]) => !text.includes(words.replace(/\s+/g, " "))), [])
+})
+
 it("the rows name pages that are read, and tests and commands that exist", () => {
   assert.deepStrictEqual(Object.keys(held).filter((path) => !pages.includes(path)), [])
-  const holders = Object.values(held).flatMap((rows) => rows.flatMap(([, ...holders]) => holders))
+  const holders = [held, further].flatMap((tables) => Object.values(tables)).flatMap((rows) =>
+    rows.flatMap(([, ...holders]) => holders)
+  )
   assert.deepStrictEqual(holders.filter((holder) => !exists(holder)), [])
 })
