@@ -197,10 +197,10 @@ const cautious = (self: RetryClassifier): RetryClassifier => (error) => {
   return Option.some(RetryInfo.make({ ...info, safety: isRedirected(first) ? "Maybe" : safetyOf(error, false) }))
 }
 
-/** The facts of an exception while a request was sent or its response read, if only the network is to blame. */
+/** The facts of an exception while a request was sent or its response read, if the network or the caller is to blame. */
 const broken = (cause: unknown, idempotent: boolean): RetryInfo.RetryInfo | undefined => {
   const info = Option.getOrUndefined(followingCause(network)(cause))
-  return info === undefined ? undefined : RetryInfo.make({ ...info, safety: safetyOf(cause, idempotent) })
+  return info?.safety !== "Yes" ? info : RetryInfo.make({ ...info, safety: safetyOf(cause, idempotent) })
 }
 
 /** The facts of the response that an error carries. By default, the error or a cause may show to what request. */
@@ -434,7 +434,8 @@ export const httpStatus: RetryClassifier = ofObject((error) => {
  * **Details**
  *
  * Browsers report every failed `fetch` the same way, so a request forbidden by CORS, or with a bad certificate, is
- * retried too. Firefox reports a connection that is reset in the middle of a body as an `AbortError`, as if the caller
+ * retried too. What no retry changes is final: a bad certificate, a bad argument, a request that the caller has
+ * aborted. Firefox reports a connection that is reset in the middle of a body as an `AbortError`, as if the caller
  * had aborted it: not retried.
  *
  * @category constructors
@@ -447,7 +448,9 @@ export const network: RetryClassifier = ofObject((error) => {
     if (codes.isRefusedStream(error)) return transient
   }
   const isFailed = codes.neverSentCodes.has(code) || codes.brokenCodes.has(code) || codes.saysNetworkFailed(error)
-  return isFailed ? codes.saysTimedOut(error) ? timedOut : transient : none
+  if (isFailed && codes.saysTimedOut(error)) return timedOut
+  const isFinal = isFailed ? codes.findCause(error, codes.isFinalCause) !== undefined : codes.isFinalCause(error)
+  return isFinal ? veto : isFailed ? transient : none
 })
 
 const byGrpcStatus = (status: number, error: unknown): RetryInfo.RetryInfo | undefined => {

@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { CanceledError } from "axios"
 import { RetryClassifier, RetryInfo, RetryPolicy, withRetryOrElse } from "effect-retry"
 import * as RetryHttp from "effect-retry/RetryHttp"
 import * as RetryPolicyImport from "effect-retry/RetryPolicyImport"
@@ -8,6 +9,8 @@ import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import { HttpClientError, TransportError } from "effect/http/HttpClientError"
+import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import * as Option from "effect/Option"
 import * as TestClock from "effect/testing/TestClock"
 import { clientOf } from "../reliability/utils/http.ts"
@@ -48,13 +51,22 @@ const assertData = ({ policy }: Imported) =>
     assert.strictEqual(String(again), String(policy))
   })
 
+const aborted = new DOMException("aborted", "AbortError")
+
+const transport = (cause: unknown) =>
+  new HttpClientError({ reason: new TransportError({ request: HttpClientRequest.get("http://a/"), cause }) })
+
 /** What no policy repeats, whatever its document lists. */
 class Sold extends RetryInfo.TaggedError("Sold", { safety: "No" })<{}> {}
 
 const forbidden: ReadonlyArray<readonly [name: string, error: unknown]> = [
   ["whose facts forbid it", Object.assign(new Sold(), { code: 14, details: "down", status: 503 })],
   ["that a cause forbids", new Error("order", { cause: new Sold() })],
-  ["of a caller who aborted", new DOMException("aborted", "AbortError")],
+  ["of a caller who aborted", aborted],
+  ["caused by that", new Error("order", { cause: aborted })],
+  ["of Effect's client, caused by that", transport(aborted)],
+  ["of axios for that", new CanceledError()],
+  ["of a certificate", transport(new TypeError("fetch failed", { cause: { code: "CERT_HAS_EXPIRED" } }))],
   // Envoy: retry_state_impl.cc, Policy5xxRemote503Overloaded of its tests.
   ["with x-envoy-overloaded", { status: 503, headers: { "x-envoy-overloaded": "true" } }],
   ["with x-should-retry: false", { status: 503, headers: { "x-should-retry": "false" } }],

@@ -47,7 +47,37 @@ describe("requests that fetch refuses", () => {
   for (const [of, error] of refusals) {
     it(`vector: ${of}, ${String(error)}: no HTTP client sends it again`, () => {
       assert.strictEqual(words(RetryHttp.classifier, sent("GET", error)), "No")
-      assert.strictEqual(words(RetryClassifier.defaultClassifier, error), "unknown")
+      assert.strictEqual(words(RetryClassifier.defaultClassifier, sent("GET", error)), "No")
+      assert.strictEqual(words(RetryClassifier.defaultClassifier, error), "No")
+      assert.strictEqual(words(RetryClassifier.defaultClassifier, new Error("order", { cause: error })), "No")
     })
   }
+
+  it("words of a refusal in an error of no fetch are none", () => {
+    const error = new Error("Request with id 7", { cause: { code: "ECONNRESET" } })
+    assert.strictEqual(words(RetryClassifier.defaultClassifier, error), "Yes")
+  })
+})
+
+describe("a request that the caller aborts", () => {
+  const aborted = new DOMException("This operation was aborted", "AbortError")
+  const errors = {
+    itself: aborted,
+    "a cause": new Error("order", { cause: aborted }),
+    "axios": { name: "CanceledError", code: "ERR_CANCELED", message: "canceled" },
+    "axios over fetch, before its cause": { code: "ERR_NETWORK", message: "Network Error", cause: aborted },
+    "an abort with what it broke": Object.assign(new Error("x", { cause: { code: "EPIPE" } }), { name: "AbortError" })
+  }
+  it.each(Object.entries(errors))("is final: %s", (_, error) => {
+    assert.strictEqual(words(RetryClassifier.defaultClassifier, error), "No")
+    assert.strictEqual(words(RetryClassifier.defaultClassifier, sent("GET", error)), "No")
+  })
+
+  it("is none if it was aborted by a timeout, or if the server has answered", () => {
+    const late = new DOMException("late", "TimeoutError")
+    const error = Object.assign(new Error("x", { cause: late }), { name: "AbortError" })
+    assert.strictEqual(words(RetryClassifier.defaultClassifier, error), "Yes timeout")
+    assert.strictEqual(words(RetryHttp.classifier, sent("GET", error)), "Yes timeout")
+    assert.strictEqual(words(RetryClassifier.defaultClassifier, { status: 503, cause: aborted }), "Yes")
+  })
 })

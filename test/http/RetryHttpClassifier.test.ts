@@ -208,6 +208,8 @@ describe("RetryHttp.classifier", () => {
       it(`${name} is ${ofGet}, of a POST ${ofPost}`, () => {
         assert.strictEqual(factsOf(transport(get, cause)), ofGet)
         assert.strictEqual(factsOf(transport(post, cause)), ofPost)
+        const byDefault = Option.getOrThrow(RetryClassifier.defaultClassifier(transport(get, cause)))
+        assert.strictEqual(byDefault.safety, ofGet.split(" ")[0])
       })
     }
 

@@ -278,7 +278,6 @@ export const networkErrors: ReadonlyArray<NetworkError> = [
 
 /** What is not a failure of the network, though it reads like one. */
 export const noNetworkErrors: ReadonlyArray<readonly [why: string, error: object]> = [
-  ["an abort", new DOMException("This operation was aborted", "AbortError")],
   ["an error of a program", new TypeError("x is not a function")],
   ["words of fetch, and more", new TypeError("Failed to fetch the order of the customer")],
   ["words of fetch in an error of no fetch", new Error("Load failed")],

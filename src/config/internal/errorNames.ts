@@ -7,15 +7,10 @@ import * as RetryInfo from "../../RetryInfo.ts"
 export const isCalled = (error: unknown, names: ReadonlySet<unknown>): boolean =>
   ["_tag", "name", "type", "code"].some((key) => names.has(get(error, key)))
 
-const aborts: ReadonlySet<unknown> = new Set(["AbortError"])
-
-/**
- * Decides which errors are retried. A veto of the error itself holds, and a caller who aborted wants no retry. Other facts
- * stay: throttles, timeouts, hints.
- */
+/** Decides which errors are retried. A veto of the error itself holds. Other facts stay: throttles, timeouts, hints. */
 export const retryingIf = (isRetried: (error: unknown) => boolean): RetryClassifier.RetryClassifier => (error) => {
   const known = RetryClassifier.classify(RetryClassifier.defaultClassifier, error)
   const base = Option.getOrElse(known, () => RetryInfo.transient)
   if (base.safety === "No") return known
-  return Option.some(RetryInfo.make({ ...base, safety: isRetried(error) && !isCalled(error, aborts) ? "Yes" : "No" }))
+  return Option.some(RetryInfo.make({ ...base, safety: isRetried(error) ? "Yes" : "No" }))
 }

@@ -3,10 +3,10 @@ import { type HttpClientRequest, toUrl } from "effect/http/HttpClientRequest"
 import { type HttpClientResponse, TypeId as ResponseTypeId } from "effect/http/HttpClientResponse"
 import * as Option from "effect/Option"
 import { factsOf, saidBy } from "../../internal/classification/answer.ts"
-import { causesOf, fetchRefusals, isNeverSent, timeoutCodes } from "../../internal/classification/errorCodes.ts"
+import { causesOf, isFinalCause, isNeverSent, isTimeout } from "../../internal/classification/errorCodes.ts"
 import { hasKey, isRedirected, isRetryStatus as isWorthARetry } from "../../internal/classification/wire.ts"
 import { wallMillis } from "../../internal/clock.ts"
-import { get, short } from "../../internal/tryGet.ts"
+import { get } from "../../internal/tryGet.ts"
 import { classify, defaultClassifier, type RetryClassifier } from "../../RetryClassifier.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
 import { wholeOf } from "./attemptTimeout.ts"
@@ -69,35 +69,6 @@ const ofResponse = (settings: ClassifierSettings, response: HttpClientResponse):
     retryAfter: said === "final" ? undefined : readHint(settings.hints, response, wallMillis())
   }))
 }
-
-/** Prefixes of Node and undici codes that a second try will not change: a certificate, an argument, a closed client. */
-const finalCodes: ReadonlyArray<string> = [
-  "CERT_",
-  "DEPTH_ZERO_",
-  "ERR_HTTP_INVALID_",
-  "ERR_INVALID_",
-  "ERR_TLS_CERT",
-  "ERR_UNESCAPED_",
-  "SELF_SIGNED_",
-  "UNABLE_TO_",
-  "UND_ERR_CLOSED",
-  "UND_ERR_DESTROYED",
-  "UND_ERR_INVALID_",
-  "UND_ERR_NOT_SUPPORTED",
-  "UND_ERR_REQ_CONTENT_LENGTH_"
-]
-
-/** Whether a second try cannot help, or the caller has canceled it. */
-const isFinalCause = (error: unknown): boolean => {
-  if (get(error, "name") === "AbortError") return true
-  const code = get(error, "code")
-  if (typeof code === "string") return finalCodes.some((beginning) => code.startsWith(beginning))
-  return fetchRefusals.some((words) => words.test(short(get(error, "message"))))
-}
-
-const isTimeout = (error: unknown): boolean =>
-  timeoutCodes.has(get(error, "code") as string) || get(error, "name") === "TimeoutError" ||
-  get(error, "_tag") === "TimeoutError"
 
 const ofTransport = (request: HttpClientRequest, cause: unknown): RetryInfo.RetryInfo => {
   const causes = causesOf(cause)
