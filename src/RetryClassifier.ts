@@ -170,22 +170,17 @@ const withHint = (info: RetryInfo.RetryInfo, error: Opaque): Option.Option<Retry
 const safetyOf = (cause: unknown, repeatable: boolean): RetryInfo.Safety =>
   repeatable || codes.isNeverSent(cause) ? "Yes" : "Maybe"
 
-const showsRequest = (error: unknown): boolean => look(() => requestOf(error)) !== undefined
-
-/** Whether the request that an error shows, if it shows one, can be sent twice. */
-const isShownRepeatable = (error: unknown): boolean => {
-  try {
+/** Whether an error shows a request that cannot be sent twice. */
+const isUnrepeatable = (error: unknown): boolean =>
+  look(() => {
     const request = requestOf(error)
-    return request === undefined || isRepeatable(request)
-  } catch {
-    return true
-  }
-}
+    return request !== undefined && !isRepeatable(request)
+  }) === true
 
 const isKnown = (error: unknown): boolean => isAnswer(error) || Option.isSome(carried(error))
 
 /** Whether an error says how safe it is to send the request of it again. */
-const says = (error: unknown): boolean => isKnown(error) || !isShownRepeatable(error)
+const says = (error: unknown): boolean => isKnown(error) || isUnrepeatable(error)
 
 /** What may have run is not sent twice, if the error, or a cause before any facts or an answer, shows a request. */
 const cautious = (self: RetryClassifier): RetryClassifier => (error) => {
@@ -211,8 +206,8 @@ const answered = (error: Opaque, repeatable?: boolean): RetryInfo.RetryInfo | un
   const answer = answerOf(error, status)
   const said = saidBy(answer, isRetryStatus)
   if (said === undefined) return undefined
-  const shown = repeatable === undefined ? codes.findCause(error, showsRequest) ?? error : error
-  const facts = factsOf(said, status, repeatable ?? isShownRepeatable(shown), () => isRedirected(shown))
+  const unsafe = repeatable === undefined ? codes.findCause(error, isUnrepeatable) : error
+  const facts = factsOf(said, status, repeatable ?? unsafe === undefined, () => isRedirected(unsafe))
   return RetryInfo.make({ ...facts, retryAfter: hintMillis(answer, wallMillis) })
 }
 
@@ -449,8 +444,8 @@ export const network: RetryClassifier = ofObject((error) => {
   }
   const isFailed = codes.neverSentCodes.has(code) || codes.brokenCodes.has(code) || codes.saysNetworkFailed(error)
   if (isFailed && codes.saysTimedOut(error)) return timedOut
-  const isFinal = isFailed ? codes.findCause(error, codes.isFinalCause) !== undefined : codes.isFinalCause(error)
-  return isFinal ? veto : isFailed ? transient : none
+  if (isFailed ? codes.findCause(error, codes.isFinalCause) : codes.isFinalCause(error)) return veto
+  return isFailed ? transient : none
 })
 
 const byGrpcStatus = (status: number, error: unknown): RetryInfo.RetryInfo | undefined => {

@@ -47,16 +47,9 @@ describe("requests that fetch refuses", () => {
   for (const [of, error] of refusals) {
     it(`vector: ${of}, ${String(error)}: no HTTP client sends it again`, () => {
       assert.strictEqual(words(RetryHttp.classifier, sent("GET", error)), "No")
-      assert.strictEqual(words(RetryClassifier.defaultClassifier, sent("GET", error)), "No")
-      assert.strictEqual(words(RetryClassifier.defaultClassifier, error), "No")
-      assert.strictEqual(words(RetryClassifier.defaultClassifier, new Error("order", { cause: error })), "No")
+      assert.strictEqual(words(RetryClassifier.defaultClassifier, error), "unknown")
     })
   }
-
-  it("words of a refusal in an error of no fetch are none", () => {
-    const error = new Error("Request with id 7", { cause: { code: "ECONNRESET" } })
-    assert.strictEqual(words(RetryClassifier.defaultClassifier, error), "Yes")
-  })
 })
 
 describe("a request that the caller aborts", () => {

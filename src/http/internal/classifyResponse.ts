@@ -3,10 +3,16 @@ import { type HttpClientRequest, toUrl } from "effect/http/HttpClientRequest"
 import { type HttpClientResponse, TypeId as ResponseTypeId } from "effect/http/HttpClientResponse"
 import * as Option from "effect/Option"
 import { factsOf, saidBy } from "../../internal/classification/answer.ts"
-import { causesOf, isFinalCause, isNeverSent, isTimeout } from "../../internal/classification/errorCodes.ts"
+import {
+  causesOf,
+  fetchRefusals,
+  isFinalCause,
+  isNeverSent,
+  isTimeout
+} from "../../internal/classification/errorCodes.ts"
 import { hasKey, isRedirected, isRetryStatus as isWorthARetry } from "../../internal/classification/wire.ts"
 import { wallMillis } from "../../internal/clock.ts"
-import { get } from "../../internal/tryGet.ts"
+import { get, short } from "../../internal/tryGet.ts"
 import { classify, defaultClassifier, type RetryClassifier } from "../../RetryClassifier.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
 import { wholeOf } from "./attemptTimeout.ts"
@@ -70,9 +76,13 @@ const ofResponse = (settings: ClassifierSettings, response: HttpClientResponse):
   }))
 }
 
+/** Of an error without a code, only the message says that `fetch` has refused the request. */
+const isRefused = (error: unknown): boolean =>
+  typeof get(error, "code") !== "string" && fetchRefusals.some((words) => words.test(short(get(error, "message"))))
+
 const ofTransport = (request: HttpClientRequest, cause: unknown): RetryInfo.RetryInfo => {
   const causes = causesOf(cause)
-  if (causes.some(isFinalCause)) return RetryInfo.notRetryable
+  if (causes.some((error) => isFinalCause(error) || isRefused(error))) return RetryInfo.notRetryable
   return RetryInfo.make({
     safety: safetyOf(request, isNeverSent(cause)),
     timeout: causes.some(isTimeout)

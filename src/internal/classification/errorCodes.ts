@@ -164,14 +164,12 @@ const maxMessageLength = 4096
 
 const networkWords = /* @__PURE__ */ new RegExp(`${unsentWords.source}|${brokenWords.source}`)
 
-const isOfFetch = (error: unknown): boolean =>
-  look(() => error instanceof TypeError) === true || get(error, "name") === "TypeError"
-
 /** Whether an error without a code has the message of a known network failure. */
 export const saysNetworkFailed = (error: unknown): boolean => {
   const message = look(() => (error as Error).message)
+  const isOfFetch = error instanceof TypeError || look(() => (error as Error).name) === "TypeError"
   return networkWords.test(short(message, maxMessageLength)) ||
-    (isOfFetch(error) && fetchWords.test(short(message, maxMessageLength)))
+    (isOfFetch && fetchWords.test(short(message, maxMessageLength)))
 }
 
 /** Whether a network failure says that the client gave up waiting. */
@@ -179,34 +177,29 @@ export const saysTimedOut = (error: unknown): boolean =>
   /time(?:d |)out/i.test(short(get(error, "message"), maxMessageLength))
 
 /**
- * Messages of a `TypeError` of `fetch` when it refuses to send such a request, or to such a server. Source: undici `lib/web/fetch`; the
+ * Messages of `fetch` when it refuses to send such a request, or to such a server. Source: undici `lib/web/fetch`; the
  * others as seen in Chromium 156, Firefox 153, Deno 2.9, Bun 1.4 and workerd of November 2026.
  */
-const fetchRefusals: ReadonlyArray<RegExp> = [
+export const fetchRefusals: ReadonlyArray<RegExp> = [
   /^Headers\.|ByteString|^Invalid header name|^Header '.*' has invalid value$/,
   /^Request (?:cannot be constructed|with )/,
   /HTTP method(?: is unsupported)?\.$|^Invalid HTTP method|^Method is not valid$/,
-  /^Url scheme |^Fetch API cannot load: |^Fetch failed: Requests to port /,
-  /^Failed to (?:execute|construct) '|^\w+\.fetch: |^Invalid URL/
+  /^(?:unknown scheme|bad port)$|^Url scheme |^Fetch API cannot load: |^Fetch failed: Requests to port /,
+  /^Failed to (?:execute|construct) '|^\w+\.fetch: |^Invalid URL/,
+  /invalid peer certificate/
 ]
-
-/** The same in errors of any class. */
-const refusals = /^(?:unknown scheme|bad port)$|invalid peer certificate/
 
 /**
  * Codes of Node, undici and axios that a second try will not change: a certificate, an argument, a closed client, a
  * request that the caller has canceled.
  */
 const finalCodes =
-  /^(?:CERT_|DEPTH_ZERO_|ERR_(?:CANCELED$|HTTP_INVALID_|INVALID_|TLS_CERT|UNESCAPED_)|SELF_SIGNED_|UNABLE_TO_|UND_ERR_(?:CLOSED|DESTROYED|INVALID_|NOT_SUPPORTED|REQ_CONTENT_LENGTH_))/
+  /^(?:CERT_|DEPTH_ZERO_|ERR_(?:CANCELED$|(?:HTTP_)?INVALID_|TLS_CERT|UNESCAPED_)|SELF_SIGNED_|UNABLE_TO_|UND_ERR_(?:CLOSED|DESTROYED|INVALID_|NOT_SUPPORTED|REQ_CONTENT_LENGTH_))/
 
 /** Whether a second try cannot help, or the caller has canceled it: by a signal that is not that of a timeout. */
 export const isFinalCause = (error: unknown): boolean => {
-  if (get(error, "name") === "AbortError") return !isTimeout(causeOf(error))
-  const code = get(error, "code")
-  if (typeof code === "string") return finalCodes.test(short(code))
-  const message = get(error, "message")
-  return refusals.test(short(message)) || (isOfFetch(error) && fetchRefusals.some((of) => of.test(short(message))))
+  if (get(error, "name") === "AbortError") return get(causeOf(error), "name") !== "TimeoutError"
+  return finalCodes.test(short(get(error, "code")))
 }
 
 /**
