@@ -21,7 +21,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
-import { type Checks, checks, checksOf, known } from "./internal/checks.ts"
+import { checkName, type Checks, checks, checksOf, known } from "./internal/checks.ts"
 import { monotonicMillis } from "./internal/clock.ts"
 import { isObject } from "./internal/invalidField.ts"
 import { configured } from "./internal/layerConfig.ts"
@@ -337,16 +337,17 @@ const makeShared = (options?: Options) => watchedQuota(make(options))
  */
 export const layer = (options?: Options): Layer.Layer<RetryQuota> => Layer.effect(RetryQuota, makeShared(options))
 
-const quotas: Names<Service> = /* @__PURE__ */ new WeakMap()
+const quotas: Names<MemoryStore> = /* @__PURE__ */ new WeakMap()
 
 /**
  * A layer with the quota of a resource: the same for each name in the process, wherever the layer is built. So a single
- * call can be provided with it. It also names the resource for observers. Throws `InvalidOption` when an option is
- * invalid.
+ * call can be provided with it. It also names the resource for observers. Throws `InvalidOption` when the name is empty or
+ * an option is invalid.
  *
  * **Details**
  *
- * The 10,000 names that were used last are kept; a name that is forgotten starts full again. The options are those of
+ * 10,000 names are kept, and all that are in use. Of more, one whose quota is full is forgotten, else the one used longest
+ * ago: it starts full again. The options are those of
  * the first use of a name. Another clock, as in a test, has quotas of its own. `ResourceLimiters` has more options, and
  * forgets what is idle.
  *
@@ -363,10 +364,11 @@ const quotas: Names<Service> = /* @__PURE__ */ new WeakMap()
  * @since 0.1.0
  */
 export const layerFor = (name: string, options: Options = {}): Layer.Layer<RetryQuota> => {
+  checkName("RetryQuota.layerFor", name)
   const valid = validated(options)
-  const quota = named(quotas, name, (nowMillis) => fromStore(new MemoryStore(valid, nowMillis)))
+  const store = named(quotas, name, (nowMillis) => new MemoryStore(valid, nowMillis))
   return Layer.effectContext(
-    Effect.map(quota, (quota) => Context.add(Context.make(RetryQuota, quota), CurrentResource, name))
+    Effect.map(store, (store) => Context.add(Context.make(RetryQuota, fromStore(store)), CurrentResource, name))
   )
 }
 

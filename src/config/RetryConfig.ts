@@ -62,7 +62,7 @@ import { retrying } from "../engine/loop.ts"
 import { fromSource } from "../engine/policy/policy.ts"
 import { framed } from "../engine/send.ts"
 import { hedging } from "../hedge/internal/race.ts"
-import { also, checks, checksOf, flag, known } from "../internal/checks.ts"
+import { also, checkName, checksOf, flag, known } from "../internal/checks.ts"
 import { errorOf, Refusal } from "../internal/invalidField.ts"
 import type { AnyContext } from "../internal/shared.ts"
 import { InvalidOption } from "../InvalidOption.ts"
@@ -452,12 +452,6 @@ export const retry = (name: string) => {
       name,
       ({ version: { around, parts } }) => Effect.updateContext(retrying(self, parts), around as (context: any) => any)
     )
-}
-
-const checkName = (constructorName: string, name: unknown): void => {
-  if (typeof name !== "string" || name === "") {
-    checks(constructorName).reject("name", name, "the name of a resource")
-  }
 }
 
 /**

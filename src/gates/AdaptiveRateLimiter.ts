@@ -24,7 +24,7 @@ import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { also, type Checks, checksOf, inside, known } from "../internal/checks.ts"
+import { also, checkName, type Checks, checksOf, inside, known } from "../internal/checks.ts"
 import { clockOf, monotonicMillis } from "../internal/clock.ts"
 import { isObject } from "../internal/invalidField.ts"
 import { configured } from "../internal/layerConfig.ts"
@@ -275,12 +275,12 @@ const makeShared = (options?: Options) => watchedGate("AdaptiveRateLimiter", mak
 export const layer = (options?: Options): Layer.Layer<AdaptiveRateLimiter> =>
   Layer.effect(AdaptiveRateLimiter, makeShared(options))
 
-const limiters: Names<Service> = /* @__PURE__ */ new WeakMap()
+const limiters: Names<AdaptiveGate<RateLimitExceeded>> = /* @__PURE__ */ new WeakMap()
 
 /**
  * A layer with the limiter of a resource: the same for each name in the process, wherever the layer is built. So a
- * single call can be provided with it. It also names the resource for observers. Throws `InvalidOption` when an option
- * is invalid.
+ * single call can be provided with it. It also names the resource for observers. Throws `InvalidOption` when the name is
+ * empty or an option is invalid.
  *
  * **Details**
  *
@@ -299,10 +299,11 @@ const limiters: Names<Service> = /* @__PURE__ */ new WeakMap()
  * @since 0.1.0
  */
 export const layerFor = (name: string, options: Options = {}): Layer.Layer<AdaptiveRateLimiter> => {
+  checkName("AdaptiveRateLimiter.layerFor", name)
   const valid = validated(options)
-  const limiter = named(limiters, name, (nowMillis) => serviceOf(new AdaptiveGate(valid, initial(valid, nowMillis))))
+  const gate = named(limiters, name, (nowMillis) => new AdaptiveGate(valid, initial(valid, nowMillis)))
   return Layer.effectContext(
-    Effect.map(limiter, (limiter) => Context.add(Context.make(AdaptiveRateLimiter, limiter), CurrentResource, name))
+    Effect.map(gate, (gate) => Context.add(Context.make(AdaptiveRateLimiter, serviceOf(gate)), CurrentResource, name))
   )
 }
 

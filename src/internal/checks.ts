@@ -119,6 +119,13 @@ export const flag = (check: Checks, field: string, value: boolean | undefined): 
   return value === true
 }
 
+/** Rejects what is not the name of a resource. */
+export const checkName = (constructorName: string, name: unknown): void => {
+  if (typeof name !== "string" || name === "") {
+    checks(constructorName).reject("name", name, "the name of a resource")
+  }
+}
+
 /** A function. */
 export const callable = <F>(check: Checks, field: string, value: F, expected = "a function"): F => {
   check.names.add(field)

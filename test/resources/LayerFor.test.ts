@@ -5,7 +5,17 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as LayerMap from "effect/LayerMap"
+import { setFlagsFromString } from "node:v8"
+import { runInNewContext } from "node:vm"
 import { Transient } from "../utils/call.ts"
+
+setFlagsFromString("--expose-gc")
+const gc: () => void = runInNewContext("gc")
+
+/** What is held by nothing is gone. */
+const collected = Effect.promise(() => new Promise((resolve) => setImmediate(resolve))).pipe(
+  Effect.andThen(Effect.sync(gc))
+)
 
 /** How often ten calls that fail are sent, each provided with a layer. */
 const sends = <E, R>(layerOf: (call: number) => Layer.Layer<RetryQuota.RetryQuota, E, R>) => {
@@ -32,14 +42,38 @@ describe("layerFor", () => {
       assert.strictEqual(yield* sends((n) => RetryQuota.layerFor(`c${n}`, { capacity: 28 })), 30)
     }))
 
-  it.effect("keeps the 10,000 names that were used last", () =>
+  const balance = (name: string) => Effect.provide(RetryQuota.balance, RetryQuota.layerFor(name))
+  const spend = (name: string) => Effect.provide(Effect.orDie(RetryQuota.set(5)), RetryQuota.layerFor(name))
+  const strangers = (count: number, use: (name: string) => Effect.Effect<unknown>) =>
+    Effect.forEach(Array.from({ length: count }, (_, n) => `stranger-${n}`), use, { discard: true })
+
+  it.effect("of more than 10,000 names, forgets a full one first, then the one used longest ago", () =>
     Effect.gen(function*() {
-      const use = (name: string) => Effect.provide(RetryQuota.balance, RetryQuota.layerFor(name))
-      for (const name of ["a", "b"]) yield* Effect.provide(Effect.orDie(RetryQuota.set(5)), RetryQuota.layerFor(name))
-      for (let n = 0; n < 9998; n++) yield* use(`c${n}`)
-      assert.strictEqual(yield* use("a"), 5)
-      yield* use("d")
-      assert.deepStrictEqual([yield* use("a"), yield* use("b")], [5, 500])
+      yield* spend("a")
+      yield* strangers(20_000, balance)
+      yield* collected
+      assert.strictEqual(yield* balance("a"), 5)
+      yield* spend("b")
+      yield* strangers(9998, spend)
+      yield* balance("a")
+      yield* spend("c")
+      yield* collected
+      assert.deepStrictEqual([yield* balance("a"), yield* balance("c"), yield* balance("b")], [5, 5, 500])
+    }))
+
+  it.effect("forgets none that is in use", () =>
+    Effect.gen(function*() {
+      const [quota, limiter] = yield* Effect.provide(
+        Effect.all([RetryQuota.RetryQuota, AdaptiveRateLimiter.AdaptiveRateLimiter]),
+        [RetryQuota.layerFor("a"), AdaptiveRateLimiter.layerFor("a")]
+      )
+      yield* strangers(10_001, balance)
+      yield* strangers(10_001, (name) => Effect.provide(AdaptiveRateLimiter.state, AdaptiveRateLimiter.layerFor(name)))
+      yield* collected
+      yield* quota.set(5)
+      yield* limiter.update(true)
+      assert.strictEqual(yield* balance("a"), 5)
+      assert.isTrue((yield* Effect.provide(AdaptiveRateLimiter.state, AdaptiveRateLimiter.layerFor("a"))).enabled)
     }))
 
   it.effect("has one limiter for each name", () =>
@@ -67,6 +101,9 @@ describe("layerFor", () => {
   it("refuses options that are impossible", () => {
     assert.throws(() => RetryQuota.layerFor("a", { capacity: -1 }), InvalidOption)
     assert.throws(() => AdaptiveRateLimiter.layerFor("a", { beta: 2 }), InvalidOption)
+    for (const { layerFor } of [RetryQuota, AdaptiveRateLimiter]) {
+      for (const name of ["", undefined, 3]) assert.throws(() => layerFor(name as never), /name must be the name of a/)
+    }
   })
 })
 
