@@ -158,6 +158,7 @@ describe("untilAnswer", () => {
     ["a part that is added", { type: "response.content_part.added", part: { type: "output_text", text: "" } }],
     ["the start of the AI SDK", { type: "start" }],
     ["its step", { type: "start-step", request: {} }],
+    ["what Anthropic's provider adds to it", { type: "custom", kind: "anthropic.message_start" }],
     ["a text that starts", { type: "text-start", id: "1" }],
     ["metadata of Effect", { type: "response-metadata", id: "1" }],
     ["an empty text", ""]
@@ -191,6 +192,7 @@ describe("untilAnswer", () => {
     ["the end of a message", { type: "message_delta", delta: { stop_reason: "end_turn" } }],
     ["a function that is called", opening("response.output_item.added", { type: "function_call", name: "look" })],
     ["a response that is complete", { type: "response.completed", response: { error: null } }],
+    ["a custom part of the AI SDK", { type: "custom", kind: "openai.compaction" }],
     ["a delta of the AI SDK", { type: "text-delta", text: "A" }],
     ["the failure of a tool", { type: "tool-error", error: cut }],
     ["anything else", { candidates: [] }],

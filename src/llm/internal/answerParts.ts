@@ -19,6 +19,7 @@ const preambles: ReadonlySet<unknown> = new Set([
   "stream-start",
   "response-metadata",
   "raw",
+  "anthropic.message_start",
   "text-start",
   "reasoning-start"
 ])
@@ -40,8 +41,9 @@ const isSilent = (choice: unknown): boolean => {
 export const isAnswer = (part: unknown): boolean => {
   const choices = get(part, "choices")
   if (Array.isArray(choices)) return !choices.every(isSilent)
+  const type = get(part, "type")
   const holder = get(part, "item") ?? get(part, "content_block")
-  return preambles.has(get(part, "type"))
+  return preambles.has(type === "custom" ? get(part, "kind") : type)
     ? !holders.has(get(holder, "type")) || !isEmpty(get(holder, "text"))
     : !isEmpty(part)
 }
