@@ -438,10 +438,8 @@ export const httpStatus: RetryClassifier = ofObject((error) => {
  */
 export const network: RetryClassifier = ofObject((error) => {
   const { code } = error
-  if (code !== undefined) {
-    if (codes.timeoutCodes.has(code)) return timedOut
-    if (codes.isRefusedStream(error)) return transient
-  }
+  if (codes.timeoutCodes.has(code)) return timedOut
+  if (codes.isRefusedStream(error)) return transient
   const isFailed = codes.neverSentCodes.has(code) || codes.brokenCodes.has(code) || codes.saysNetworkFailed(error)
   if (isFailed && codes.saysTimedOut(error)) return timedOut
   if (isFailed ? codes.findCause(error, codes.isFinalCause) : codes.isFinalCause(error)) return veto

@@ -125,7 +125,7 @@ export interface Service {
  * @category services
  * @since 0.1.0
  */
-export class RetryConfig extends Context.Service<RetryConfig, Service>()("effect-retry/json/RetryConfig") {}
+export class RetryConfig extends Context.Service<RetryConfig, Service>()("effect-retry/RetryConfig") {}
 
 /** An invalid document, as an error. */
 const problemOf = (json: unknown, found: Refusal | undefined, constructorName: string): InvalidOption =>

@@ -120,6 +120,11 @@ const unexplainedOf = (meter: Meter, quiet: Quiet, capacity: Capacity, isCrowded
     (isBehind ? quiet.abandoned : shareIn(meter, isAbandoned))
 }
 
+const statusesOf = ({ requests, statuses }: Meter): Fitted["statuses"] =>
+  [...statuses]
+    .sort(([a, of], [b, than]) => than - of || a - b)
+    .map(([status, count]) => ({ status, count, ...shareOf(count, requests) }))
+
 /** The findings in the lines of a log. */
 export const fittedOf = (meter: Meter): Fitted => {
   const seconds = Math.max(1, (meter.lastMillis - meter.firstMillis) / 1000)
@@ -143,9 +148,7 @@ export const fittedOf = (meter: Meter): Fitted => {
     rate: perSecond(meter.requests, seconds),
     series: { widthMillis: meter.series.widthMillis, buckets: meter.series.all },
     latency: low,
-    statuses: [...meter.statuses]
-      .sort(([a, of], [b, than]) => than - of || a - b)
-      .map(([status, count]) => ({ status, count, ...shareOf(count, meter.requests) })),
+    statuses: statusesOf(meter),
     failed: shareOf(meter.failed, meter.requests),
     unexplained: unexplainedOf(meter, quiet, capacity, isCrowded),
     retried: retriedOf(meter),

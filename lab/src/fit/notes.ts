@@ -24,10 +24,11 @@ const ofCapacity = (
   endsBehind && "the log ends in an overload: one that goes on until it is over shows more",
   found.kind === "found" && found.abandoned > few &&
   `${percent(found.abandoned)} disconnected while all requests waited: the capacity is a lower bound`,
-  asked !== undefined && workers !== undefined &&
-  `workers of each instance: ${workers}, as many as the capacity asked for needs with the latency of the log`,
-  latency !== undefined && capacity !== undefined && workers === undefined &&
-  "its latency is what requests took at low load, minus their turn and the wait for it"
+  workers === undefined
+    ? latency !== undefined && capacity !== undefined &&
+      "its latency is what requests took at low load, minus their turn and the wait for it"
+    : asked !== undefined &&
+      `workers of each instance: ${workers}, as many as the capacity asked for needs with the latency of the log`
 ]
 
 /** What the figures of a fitted scenario rest on, and what they cannot show. */
