@@ -57,13 +57,14 @@ interface Failed {
 class Decided {
   /** The facts of the last error; `undefined` if the classifier did not know it. */
   readonly info: RetryInfo | undefined
-  /** @internal */
-  readonly delayMillis: number
 
   /** @internal */
-  constructor({ info }: Failed, delayMillis: number) {
+  constructor(
+    { info }: Failed,
+    /** @internal */
+    readonly delayMillis: number
+  ) {
     this.info = info
-    this.delayMillis = delayMillis
   }
 
   /** How long to wait before the retry; how much longer to hold the caller before it fails, zero except for long polling. */
@@ -87,17 +88,20 @@ export class Retry extends Decided {
   readonly _tag = "Retry"
   /** The number of the retry: 1 for the first. It equals the number of attempts made so far. */
   readonly retry: number
-  /** Quota tokens reserved for the retry. */
-  readonly cost: number
   /** The most attempts that the policy makes, the first included: a whole number, or `Infinity`. */
   // A field that begins as a number and may be Infinity is boxed in each retry.
   readonly maxAttempts: number = undefined as never
 
   /** @internal */
-  constructor(failed: Failed, delayMillis: number, cost: number, maxAttempts: number) {
+  constructor(
+    failed: Failed,
+    delayMillis: number,
+    /** Quota tokens reserved for the retry. */
+    readonly cost: number,
+    maxAttempts: number
+  ) {
     super(failed, delayMillis)
     this.retry = failed.attempt
-    this.cost = cost
     this.maxAttempts = maxAttempts
   }
 
@@ -114,8 +118,6 @@ export class Retry extends Decided {
  */
 export class Stop extends Decided {
   readonly _tag = "Stop"
-  /** Why the call is not retried. */
-  readonly reason: StopReason
   /** The attempts made. */
   readonly attempts: number
   /**
@@ -125,9 +127,13 @@ export class Stop extends Decided {
   readonly gate: string | undefined
 
   /** @internal */
-  constructor(failed: Failed, reason: StopReason, delayMillis = 0) {
+  constructor(
+    failed: Failed,
+    /** Why the call is not retried. */
+    readonly reason: StopReason,
+    delayMillis = 0
+  ) {
     super(failed, delayMillis)
-    this.reason = reason
     this.attempts = failed.attempt
     this.gate = failed.gate
   }

@@ -143,14 +143,12 @@ const read = (json: unknown, context: AnyContext, constructorName: string): Docu
 
 class Current implements Service {
   readonly lives: Lives
-  private readonly context: AnyContext
   private version = 1
   private problem: InvalidOption | undefined = undefined
   private source: Status["source"] = "set"
 
-  constructor(document: Document, context: AnyContext) {
+  constructor(document: Document, private readonly context: AnyContext) {
     this.lives = new Lives(document, context)
-    this.context = context
   }
 
   readonly set: Service["set"] = (json) =>

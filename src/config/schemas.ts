@@ -76,10 +76,7 @@ const errorOf = <Self extends Schema.Struct.Type<Fields>, const Fields extends S
 
 /** What a message shows of a value that has no JSON, or might show too much in it. */
 class Shown {
-  readonly text: string
-  constructor(text: string) {
-    this.text = text
-  }
+  constructor(readonly text: string) {}
   toString(): string {
     return this.text
   }

@@ -78,11 +78,9 @@ export interface Driver {
 type Policy<R> = RetryPolicy<unknown, unknown, R>
 
 class Driven implements Call {
-  private readonly world: World
   private readonly decider: Decider
 
-  constructor(parts: Parts, world: World) {
-    this.world = world
+  constructor(parts: Parts, private readonly world: World) {
     this.decider = new Decider(parts, new Run(world)).begins()
   }
 

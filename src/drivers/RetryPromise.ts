@@ -161,14 +161,10 @@ const none: Context.Context<never> = /* @__PURE__ */ Context.empty()
 
 /** The quota of an object that is meant to last: of a policy, or of a function that retries. */
 class Owned {
-  readonly quota: RetryQuota.Service
-  private readonly clock: Clock.Clock
   private readonly madeAtMillis: number
   private retriedAtMillis = -Infinity
 
-  constructor(quota: RetryQuota.Service, clock: Clock.Clock) {
-    this.quota = quota
-    this.clock = clock
+  constructor(readonly quota: RetryQuota.Service, private readonly clock: Clock.Clock) {
     this.madeAtMillis = monotonicMillis(clock)
   }
 
@@ -229,25 +225,16 @@ class Sends<A> {
   /** The last response that counted as a failure. */
   private response: Response | undefined = undefined
   private attempt = 0
-  private readonly f: AttemptFunction<A>
-  private readonly signal: AbortSignal | undefined
-  private readonly classify: RetryOptions["classify"]
-  private readonly env: Context.Context<never>
   /** The last failure judged, and what is known about it. */
   private error: unknown = undefined
   private info: Facts = Option.none()
 
   constructor(
-    f: AttemptFunction<A>,
-    signal: AbortSignal | undefined,
-    env: Context.Context<never>,
-    classify: RetryOptions["classify"]
-  ) {
-    this.f = f
-    this.signal = signal
-    this.classify = classify
-    this.env = env
-  }
+    private readonly f: AttemptFunction<A>,
+    private readonly signal: AbortSignal | undefined,
+    private readonly env: Context.Context<never>,
+    private readonly classify: RetryOptions["classify"]
+  ) {}
 
   /** The context the call runs in. The caller's function is asked before the engine asks about a failure. */
   get context(): Context.Context<never> {

@@ -167,19 +167,18 @@ const dropped = typeof FinalizationRegistry === "undefined"
 
 /** A token of a strategy: a run, and what is held for its next send. */
 class Issued implements Token {
-  readonly strategy: Strategy<unknown>
-  readonly decider: Decider
-  readonly permit: Permit
   readonly attempt: number
   readonly cost: number
   readonly delay: Duration.Duration
   waited: Duration.Duration = Duration.zero
   private isUsed = false
 
-  constructor(strategy: Strategy<unknown>, decider: Decider, permit: Permit, delayMillis: number) {
-    this.strategy = strategy
-    this.decider = decider
-    this.permit = permit
+  constructor(
+    readonly strategy: Strategy<unknown>,
+    readonly decider: Decider,
+    readonly permit: Permit,
+    delayMillis: number
+  ) {
     this.attempt = permit.attempt
     this.cost = permit.reservation?.cost ?? 0
     this.delay = Duration.millis(delayMillis)
@@ -230,12 +229,10 @@ export const discard = (token: Token): void => {
 }
 
 class Strategy<Refusal> implements Service<Refusal> {
-  private readonly parts: Parts
   private readonly bring: (caller: AnyContext) => AnyContext
   private readonly contexts = new WeakMap<AnyContext, AnyContext>()
 
-  constructor(parts: Parts, context: AnyContext) {
-    this.parts = parts
+  constructor(private readonly parts: Parts, context: AnyContext) {
     this.bring = bringing(parts, context)
   }
 

@@ -204,26 +204,17 @@ type AnyPull = Pulled<any, any, any>
 
 /** A stream that is reopened where it broke off. */
 class Resumed {
-  private readonly strategy: RetryStrategy.Service<unknown>
-  private readonly from: (last: Option.Option<any>) => Stream.Stream<any, any, any>
-  private readonly around: Scope.Scope
-  private readonly resetAfterMillis: number
   private last: Option.Option<any> = Option.none()
   private run: Run | undefined = undefined
   /** What the run holds until it counts as recovered. */
   private token: RetryStrategy.Token | undefined = undefined
 
   constructor(
-    strategy: RetryStrategy.Service<unknown>,
-    from: (last: Option.Option<any>) => Stream.Stream<any, any, any>,
-    around: Scope.Scope,
-    resetAfterMillis: number
-  ) {
-    this.strategy = strategy
-    this.from = from
-    this.around = around
-    this.resetAfterMillis = resetAfterMillis
-  }
+    private readonly strategy: RetryStrategy.Service<unknown>,
+    private readonly from: (last: Option.Option<any>) => Stream.Stream<any, any, any>,
+    private readonly around: Scope.Scope,
+    private readonly resetAfterMillis: number
+  ) {}
 
   readonly pull: AnyPull = Effect.suspend((): AnyPull => {
     if (this.run === undefined) {

@@ -381,7 +381,6 @@ const judge = ({ acceptors }: AnyWaiter, outcome: Outcome, classifier: RetryClas
 
 /** The time of one wait. */
 class Timer {
-  private readonly waiter: AnyWaiter
   /** A poll that is not ready is not a retry: nothing pays, and no observer is notified. */
   private readonly decider: Decider
   private readonly clock: Clock.Clock
@@ -393,8 +392,7 @@ class Timer {
   private atEnd = false
   private ended: WaiterTimedOut["reason"] = "time"
 
-  constructor(waiter: AnyWaiter, context: AnyContext) {
-    this.waiter = waiter
+  constructor(private readonly waiter: AnyWaiter, context: AnyContext) {
     const world = worldOf(context)
     this.context = context as Context.Context<unknown>
     this.decider = new Decider(partsIn(waiter.delay), new Repetition(world))

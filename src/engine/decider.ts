@@ -26,7 +26,6 @@ const inner: Delay = (failing) => (failing as Decider).delayMillis
 /** One policy in one run: its own count, backoff and deadline. It decides; what a retry costs, the run pays. */
 export class Decider implements Failing, Offer {
   readonly parts: Parts
-  readonly run: Run
   /** When it began, if that matters, and its own deadline, in milliseconds of the monotonic clock. */
   readonly startMillis: number
   readonly deadlineAtMillis: number
@@ -43,13 +42,12 @@ export class Decider implements Failing, Offer {
   private inside: (() => Answer) | undefined = undefined
   private accepted: Offer | undefined = undefined
 
-  constructor(given: Parts, run: Run, startMillis?: number, untilMillis = Infinity) {
+  constructor(given: Parts, readonly run: Run, startMillis?: number, untilMillis = Infinity) {
     const found = given.live?.(run.world.services) ?? given
     // That a value is repeated is for no classifier to decide.
     const parts = this.parts = run instanceof Repetition
       ? { ...found, whileRetryable: "off", outermostOnly: false }
       : found
-    this.run = run
     this.startMillis = startMillis ?? (isTimed(parts) ? run.world.nowMillis : 0)
     this.deadlineAtMillis = Math.min(
       untilMillis,

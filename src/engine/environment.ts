@@ -46,10 +46,8 @@ const isUnseenBy = ({ onAttempt, onCall, onSend }: RetryObserver, onward: Onward
 
 /** Everything a call needs to know about its surroundings. Randomness and classifier are read when needed. */
 export class World {
-  readonly context: AnyContext
   readonly clock: Clock.Clock
   readonly store: RetryQuotaStore | undefined
-  readonly gates: ReadonlyArray<SendGate>
   readonly classifier: RetryClassifier
   readonly random: Random.Random
   readonly observer: RetryObserver
@@ -66,16 +64,14 @@ export class World {
   readonly services: AnyContext
 
   constructor(
-    context: AnyContext,
+    readonly context: AnyContext,
     quota: RetryQuota["Service"] | undefined,
-    gates: ReadonlyArray<SendGate>,
+    readonly gates: ReadonlyArray<SendGate>,
     services = context
   ) {
-    this.context = context
     this.services = services
     this.clock = Context.get(context, Clock.Clock)
     const store = this.store = quota?.store
-    this.gates = gates
     this.classifier = Context.get(context, CurrentClassifier)
     this.random = Context.get(context, Random.Random)
     this.observer = observerOf(context)
@@ -129,14 +125,16 @@ interface Sent {
  * (`shared.marking`): it costs as much as all the rest of a run that succeeds.
  */
 export class Mark {
-  /** The surroundings of the run. */
-  readonly world: World
   /** The fiber of the send; `undefined` once it has ended, or if nothing asks about sends. */
   private fiber: AnyFiber | undefined
   readonly sent: Sent | undefined
 
-  constructor(world: World, fiber?: AnyFiber, sent?: Sent) {
-    this.world = world
+  constructor(
+    /** The surroundings of the run. */
+    readonly world: World,
+    fiber?: AnyFiber,
+    sent?: Sent
+  ) {
     this.fiber = fiber
     this.sent = sent
   }

@@ -61,10 +61,7 @@ export const isKnown = (): boolean => {
 class Frame {
   /** Tells frames of another copy of this package from those of Effect. */
   readonly isRetry = true
-  readonly run: Driven
-  constructor(run: Driven) {
-    this.run = run
-  }
+  constructor(readonly run: Driven) {}
 }
 
 type Next = (fiber: any) => any
@@ -123,10 +120,8 @@ const admitted = (run: Driven, next: Next, fiber: any): any => {
 
 /** In place of the continuation that gets the step of the schedule: before the first send. */
 class Begin extends Frame {
-  readonly frame: any
-  constructor(run: Driven, frame: any) {
+  constructor(run: Driven, readonly frame: any) {
     super(run)
-    this.frame = frame
   }
   [A](value: unknown, fiber: any): any {
     const caught = this.frame[A](value, fiber)
@@ -139,10 +134,8 @@ class Begin extends Frame {
 
 /** In place of the continuation that gets the metadata: a retry, when its delay is over. */
 class Turn extends Frame {
-  readonly frame: any
-  constructor(run: Driven, frame: any) {
+  constructor(run: Driven, readonly frame: any) {
     super(run)
-    this.frame = frame
   }
   [A](meta: any, fiber: any): any {
     const { frame, run } = this

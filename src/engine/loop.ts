@@ -19,10 +19,7 @@ export type OrElse = (error: any, stop: Stop) => AnyEffect
 
 /** A run under our own loop, from its first failure on. */
 export class Loop {
-  private readonly decider: Decider
   protected readonly run: Run
-  private readonly self: AnyEffect
-  private readonly orElse: OrElse | undefined
   private sent: AnyEffect | undefined = undefined
   /** The last delay. */
   private delay = Duration.zero
@@ -31,11 +28,12 @@ export class Loop {
   protected elapsedMillis = 0
   protected sinceMillis = 0
 
-  constructor(self: AnyEffect, decider: Decider, orElse: OrElse | undefined) {
-    this.self = self
-    this.decider = decider
+  constructor(
+    private readonly self: AnyEffect,
+    private readonly decider: Decider,
+    private readonly orElse: OrElse | undefined
+  ) {
     this.run = decider.run
-    this.orElse = orElse
   }
 
   /** Continues from the answer to the failure of a first send that ran bare. If a clock throws, no token is lost. */

@@ -40,17 +40,11 @@ const both = (first: Reservation, second: Reservation): Reservation => {
 /** How a send ended, for the gates it passed. */
 class Ended implements Outcome {
   readonly _tag: Outcome["_tag"]
-  readonly value: unknown
-  readonly error: unknown
-  private readonly world: World
   private known: Option.Option<RetryInfo> | undefined = undefined
   private now = -1
 
-  constructor(tag: Outcome["_tag"], error: unknown, value: unknown, world: World) {
+  constructor(tag: Outcome["_tag"], readonly error: unknown, readonly value: unknown, private readonly world: World) {
     this._tag = tag
-    this.error = error
-    this.value = value
-    this.world = world
   }
 
   get info(): RetryInfo | undefined {
@@ -83,9 +77,6 @@ const settle = (pass: Pass, outcome: Outcome | undefined): void =>
  * (`returned`).
  */
 export class Permit implements Send {
-  world: World
-  /** The number of the retry it is for; 0 for a first send, whose tokens are a fee that a success does not return. */
-  readonly retry: number
   state: "taken" | "sent" | "returned" | "spent" | "canceled" = "taken"
   /** Settles it if its fiber ends, and holds what else that fiber does. */
   watch: Watch | undefined = undefined
@@ -98,10 +89,11 @@ export class Permit implements Send {
   declare failureClass: Send["failureClass"]
   private now = -1
 
-  constructor(world: World, retry: number) {
-    this.world = world
-    this.retry = retry
-  }
+  constructor(
+    public world: World,
+    /** The number of the retry it is for; 0 for a first send, whose tokens are a fee that a success does not return. */
+    readonly retry: number
+  ) {}
 
   get attempt(): number {
     return this.retry + 1

@@ -40,7 +40,6 @@ interface Within {
 
 /** What the policies inside a schedule offer after a failure. The schedule decides which of them counts. */
 export class Offers {
-  readonly run: Run
   /** The policy that steps the schedule, and where. */
   readonly within: Within | undefined
   /** The dearest. */
@@ -54,8 +53,7 @@ export class Offers {
   private untils: Array<number> | undefined = undefined
   private isUnbounded = false
 
-  constructor(run: Run, within?: Within) {
-    this.run = run
+  constructor(readonly run: Run, within?: Within) {
     this.within = within
   }
 
@@ -93,7 +91,6 @@ export const infoOf = ({ classifier }: World, error: unknown): RetryInfo | undef
   Option.getOrUndefined(classify(classifier, error))
 
 export class Run {
-  world: World
   /** What the send holds that is made next, or in flight. */
   permit: Permit | undefined = undefined
   /** The sends that have failed. */
@@ -112,9 +109,7 @@ export class Run {
   declare longPolling: boolean | undefined
   private mark: Mark | undefined = undefined
 
-  constructor(world: World) {
-    this.world = world
-  }
+  constructor(public world: World) {}
 
   get deadlineAtMillis(): number {
     return this.limits === undefined ? Infinity : this.limits.untilMillis

@@ -192,13 +192,10 @@ const unseen = new WeakMap<AnyFiber, Fallback>()
 
 /** Where no loop can be seen: a retry is charged when it is decided, and settled by what its fiber does next, or its end. */
 class Fallback {
-  private run: Run | undefined
   private dueMillis = 0
   private isOpen = true
 
-  constructor(run: Run | undefined) {
-    this.run = run
-  }
+  constructor(private run: Run | undefined) {}
 
   static begun(fiber: AnyFiber, run?: Run): Fallback {
     if (!isKnown()) warnUnseen(fiber.context, worldOf(fiber.context).clock, tried)

@@ -107,16 +107,16 @@ class CircuitGate implements SendGate.SendGate<CircuitRefused> {
   readonly order = 150
   private readonly key: string
   private readonly isFailure: (outcome: SendGate.Outcome) => boolean
-  private readonly breaker: CircuitBreaker.CircuitBreaker
-  private readonly scope: Scope.Scope
   private readonly probeMillis: number
 
-  constructor({ isFailure, key, probeMillis }: Valid, breaker: CircuitBreaker.CircuitBreaker, scope: Scope.Scope) {
+  constructor(
+    { isFailure, key, probeMillis }: Valid,
+    private readonly breaker: CircuitBreaker.CircuitBreaker,
+    private readonly scope: Scope.Scope
+  ) {
     this.key = key
     this.isFailure = isFailure
     this.probeMillis = probeMillis
-    this.breaker = breaker
-    this.scope = scope
   }
 
   /** The breaker runs what waits for the outcome of the send, in its own fiber. */

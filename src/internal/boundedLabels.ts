@@ -5,12 +5,10 @@ export const others = "(others)"
 export class FirstWords {
   private readonly known: Set<string>
   private readonly most: number
-  private readonly other: string
 
-  constructor(most: number, other: string, always: Iterable<string> = []) {
+  constructor(most: number, private readonly other: string, always: Iterable<string> = []) {
     this.known = new Set(always)
     this.most = this.known.size + most
-    this.other = other
   }
 
   of(word: string): string {

@@ -9,13 +9,9 @@ export const counted = (number: number): string | number => number === Infinity 
 
 /** An argument of a policy that has no JSON form and shows as a name: a function, a schedule, a gate. */
 export class Opaque {
-  readonly value: unknown
-  private readonly code: string
   private readonly name: string
 
-  constructor(value: unknown, code: string, name = code) {
-    this.value = value
-    this.code = code
+  constructor(readonly value: unknown, private readonly code: string, name = code) {
     this.name = name
   }
 

@@ -6,15 +6,7 @@ export type Path = ReadonlyArray<string | number>
 
 /** What is wrong with a document, and where. */
 export class Refusal {
-  readonly path: Path
-  readonly value: unknown
-  readonly expected: string
-
-  constructor(path: Path, value: unknown, expected: string) {
-    this.path = path
-    this.value = value
-    this.expected = expected
-  }
+  constructor(readonly path: Path, readonly value: unknown, readonly expected: string) {}
 }
 
 export const refuse = (path: Path, value: unknown, expected: string): never => {

@@ -9,11 +9,8 @@ export abstract class Entry implements Linked<Entry> {
   users = 0
   /** When its last use began, or ended if unused. A whole number: that takes half the memory. */
   sinceMillis = 0
-  readonly key: string
 
-  constructor(key: string) {
-    this.key = key
-  }
+  constructor(readonly key: string) {}
 
   /** Whether it is as a new one would be, so that nothing is lost with it. Read when its last use ends. */
   abstract get isBlank(): boolean
@@ -41,13 +38,8 @@ export class Keyed<A extends Entry> {
   private readonly blank = new List<Entry>()
   private readonly idle = new List<Entry>()
   private readonly busy = new List<Entry>()
-  private readonly bounds: Bounds
-  private readonly make: (key: string, nowMillis: number) => A
 
-  constructor(bounds: Bounds, make: (key: string, nowMillis: number) => A) {
-    this.bounds = bounds
-    this.make = make
-  }
+  constructor(private readonly bounds: Bounds, private readonly make: (key: string, nowMillis: number) => A) {}
 
   /** Begins a use. */
   enter(key: string, nowMillis: number): A {

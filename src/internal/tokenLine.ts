@@ -16,10 +16,7 @@ class Entry implements Linked<Entry> {
   next: Entry | undefined = undefined
   signalled = false
   wake: (() => void) | undefined = undefined
-  readonly grant: Grant
-  constructor(grant: Grant) {
-    this.grant = grant
-  }
+  constructor(readonly grant: Grant) {}
 }
 
 /**

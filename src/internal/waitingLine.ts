@@ -13,20 +13,16 @@ class Waiter<Size> implements Linked<Waiter<Size>> {
   list: List<any> | undefined = undefined
   previous: Waiter<Size> | undefined = undefined
   next: Waiter<Size> | undefined = undefined
-  readonly rank: 0 | 1 | 2
-  readonly untilMillis: number
-  readonly size: Size
-  readonly granted: () => void
   /** How the wait ended; `undefined` while it waits. */
   end: "granted" | "displaced" | undefined = undefined
   wake: (() => void) | undefined = undefined
 
-  constructor(rank: 0 | 1 | 2, untilMillis: number, size: Size, granted: () => void) {
-    this.rank = rank
-    this.untilMillis = untilMillis
-    this.size = size
-    this.granted = granted
-  }
+  constructor(
+    readonly rank: 0 | 1 | 2,
+    readonly untilMillis: number,
+    readonly size: Size,
+    readonly granted: () => void
+  ) {}
 }
 
 /** A moment of the monotonic clock, in milliseconds, possibly read on first use. */
@@ -59,11 +55,8 @@ export class Line<E, Size = void> {
   private readonly ranks = [new List<Waiter<Size>>(), new List<Waiter<Size>>(), new List<Waiter<Size>>()] as const
   /** How many wait. */
   size = 0
-  private options: LineOptions<E, Size>
 
-  constructor(options: LineOptions<E, Size>) {
-    this.options = options
-  }
+  constructor(private options: LineOptions<E, Size>) {}
 
   /** Changes the options. Current waiters keep their original maximum wait. */
   change(options: Partial<LineOptions<E, Size>>): void {

@@ -86,15 +86,11 @@ const inside = (caller: AnyContext) => (context: Context.Context<any>): Context.
 type Policy = RetryPolicy.RetryPolicy<unknown, never, RetryQuota.RetryQuota>
 
 class Retrying {
-  private readonly model: LanguageModel.LanguageModel
-  private readonly policy: Policy
-  private readonly shared: Shared
-
-  constructor(model: LanguageModel.LanguageModel, policy: Policy, shared: Shared) {
-    this.model = model
-    this.policy = policy
-    this.shared = shared
-  }
+  constructor(
+    private readonly model: LanguageModel.LanguageModel,
+    private readonly policy: Policy,
+    private readonly shared: Shared
+  ) {}
 
   /** The model with retries. It calls through to the model, with its types. */
   get service(): LanguageModel.LanguageModel {

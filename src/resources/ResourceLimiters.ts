@@ -227,15 +227,13 @@ const recipeOf = <R>(options: Options<R>): Recipe<R> => {
 
 /** There may be very many, most of them idle: what can be rebuilt on each use is not kept. */
 abstract class Kept<R> extends Entry implements Resource {
-  protected readonly home: Resources<R>
   private gate: ReturnType<MakeGate> | undefined = undefined
   /** Set only where used, so that otherwise they take no memory. */
   declare private made?: Gates
   declare private hedging?: Home
 
-  constructor(key: string, home: Resources<R>) {
+  constructor(key: string, protected readonly home: Resources<R>) {
     super(key)
-    this.home = home
   }
 
   abstract readonly quota: RetryQuota.Service
@@ -279,11 +277,8 @@ abstract class Kept<R> extends Entry implements Resource {
 }
 
 class InMemory<R> extends Kept<R> {
-  readonly store: MemoryStore
-
-  constructor(key: string, home: Resources<R>, store: MemoryStore) {
+  constructor(key: string, home: Resources<R>, readonly store: MemoryStore) {
     super(key, home)
-    this.store = store
   }
 
   get quota(): RetryQuota.Service {
@@ -300,14 +295,12 @@ class InMemory<R> extends Kept<R> {
 /** A resource whose quota comes from a layer. */
 class Built<R> extends Kept<R> {
   quota!: RetryQuota.Service
-  private readonly layer: QuotaLayer<R>
   private scope: Scope.Closeable
   /** Builds the layer, for all that wait for it. */
   private building: Fiber.Fiber<unknown> | undefined = undefined
 
-  constructor(key: string, home: Resources<R>, layer: QuotaLayer<R>) {
+  constructor(key: string, home: Resources<R>, private readonly layer: QuotaLayer<R>) {
     super(key, home)
-    this.layer = layer
     this.scope = Scope.forkUnsafe(home.scope)
   }
 
@@ -345,7 +338,6 @@ class Built<R> extends Kept<R> {
 class Resources<R> implements Service {
   readonly scope: Scope.Scope
   readonly memoMap: Layer.MemoMap
-  readonly recipe: Recipe<R>
   readonly random: Random.Random
   private readonly kept: Keyed<InMemory<R> | Built<R>>
   private readonly services: Context.Context<R>
@@ -354,14 +346,13 @@ class Resources<R> implements Service {
 
   constructor(
     bounds: Bounds,
-    recipe: Recipe<R>,
+    readonly recipe: Recipe<R>,
     services: Context.Context<R | Scope.Scope>
   ) {
     this.kept = new Keyed(bounds, (key, nowMillis) => {
       const quota = recipe.quota(key, nowMillis)
       return quota instanceof MemoryStore ? new InMemory(key, this, quota) : new Built(key, this, quota)
     })
-    this.recipe = recipe
     this.random = Context.get(services, Random.Random)
     this.services = services
     this.madeAtMillis = monotonicMillis(Context.get(services, Clock.Clock))

@@ -250,13 +250,8 @@ const mostNames = 1000
 /** The sends of one name. */
 class Sends {
   readonly counts = { sends: 0, failed: 0, dropped: 0, held: 0, slowed: 0 }
-  private readonly outages: ReadonlyArray<Valid>
-  private readonly random: Random.Random
 
-  constructor(outages: ReadonlyArray<Valid>, random: Random.Random) {
-    this.outages = outages
-    this.random = random
-  }
+  constructor(private readonly outages: ReadonlyArray<Valid>, private readonly random: Random.Random) {}
 
   /**
    * What happens to the next one. It draws the same number of times whatever the time, so a send's luck depends only on

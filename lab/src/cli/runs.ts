@@ -46,12 +46,9 @@ const added = (runs: Runs, rows: Rows): Runs => {
 
 /** Shows the progress of one run at a time: of the runs in progress, the one that started first. */
 class Shown {
-  readonly line: ProgressLine
   private readonly going = new Set<object>()
 
-  constructor(line: ProgressLine) {
-    this.line = line
-  }
+  constructor(readonly line: ProgressLine) {}
 
   /** Shows the progress of a run. */
   during<A, E, R>(

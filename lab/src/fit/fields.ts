@@ -104,14 +104,11 @@ const upstreams: Meanings = ["upstream_addr", "upstream_host", "upstream"].map((
 
 /** One of several names. The lines of a log use the same one: the last found is tried first. */
 class Field {
-  private readonly names: Meanings
   private last = 0
   name = ""
   means = 0
 
-  constructor(names: Meanings) {
-    this.names = names
-  }
+  constructor(private readonly names: Meanings) {}
 
   of(get: Get): unknown {
     const { last, names } = this

@@ -4,15 +4,12 @@ const longestLine = 8 * 1024 * 1024
 /** Splits bytes into lines, whatever chunks they come in. A line that never ends is dropped, and counted. */
 export class Lines {
   private readonly decoder = new TextDecoder()
-  private readonly onLine: (line: string) => void
   private rest = ""
   private isSkipping = false
   /** Lines that were too long. */
   tooLong = 0
 
-  constructor(onLine: (line: string) => void) {
-    this.onLine = onLine
-  }
+  constructor(private readonly onLine: (line: string) => void) {}
 
   push(bytes: Uint8Array): void {
     const text = this.decoder.decode(bytes, { stream: true })

@@ -21,7 +21,6 @@ export class Log {
   chosen: Chosen | undefined = undefined
   /** Files in which no line could be parsed. */
   unknown = 0
-  private readonly options: LogOptions
   private isWhole = true
   private readonly sink: Sink = (entry) => {
     if (!this.meter.add(entry)) this.isWhole = false
@@ -31,9 +30,7 @@ export class Log {
   private isChosen = false
   private splitter = this.splitting()
 
-  constructor(options: LogOptions) {
-    this.options = options
-  }
+  constructor(private readonly options: LogOptions) {}
 
   private splitting(): Lines {
     return new Lines((line) => this.line(line))

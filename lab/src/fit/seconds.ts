@@ -49,13 +49,10 @@ const leftAt = (millis: number): number => 1 - (millis / 1000 - Math.floor(milli
 /** The latest seconds of a log as it is read. Older ones are closed: reported once, in order, and forgotten. */
 export class Seconds {
   private readonly ring = Array.from({ length: open }, () => new Second())
-  private readonly onClosed: (second: Second) => void
   private newest = -1
   private present = 0
 
-  constructor(onClosed: (second: Second) => void) {
-    this.onClosed = onClosed
-  }
+  constructor(private readonly onClosed: (second: Second) => void) {}
 
   /** A request begins, in the oldest open second if its own is closed. */
   arrive(millis: number): Second {

@@ -56,18 +56,15 @@ export const recordedTimes = (at: ReadonlyArray<number>): Times => new InOrder(a
 
 /** Calls that were counted: exactly this many in each bucket, at random times within it. */
 export class RecordedCounts implements Times {
-  private readonly calls: ReadonlyArray<number>
-  private readonly widthMillis: number
-  private readonly draw: () => number
   private bucket = 0
   private inBucket: Times = new InOrder([])
 
   /** `draw` gives numbers from 0 to below 1. */
-  constructor(calls: ReadonlyArray<number>, widthMillis: number, draw: () => number) {
-    this.calls = calls
-    this.widthMillis = widthMillis
-    this.draw = draw
-  }
+  constructor(
+    private readonly calls: ReadonlyArray<number>,
+    private readonly widthMillis: number,
+    private readonly draw: () => number
+  ) {}
 
   next(): number {
     let at = this.inBucket.next()
@@ -98,13 +95,11 @@ export const peakOf = ({ at = [], bucket = "1 second", calls = [] }: RecordedOrF
  */
 export class Arrivals implements Times {
   private readonly segments: ReadonlyArray<Segment>
-  private readonly gap: () => number
   private index = 0
   private atMillis: number
 
-  constructor(points: ReadonlyArray<RatePoint>, gap: () => number, beginMillis: number) {
+  constructor(points: ReadonlyArray<RatePoint>, private readonly gap: () => number, beginMillis: number) {
     this.segments = segmentsOf(points)
-    this.gap = gap
     this.atMillis = beginMillis
   }
 

@@ -24,9 +24,6 @@ const absencesOf = ({ balancer, outages }: ServiceSettings, instance: number): R
 
 /** Shares requests out to the instances of a service. */
 export class Balancer {
-  private readonly world: World
-  private readonly servers: ReadonlyArray<Server>
-  private readonly chance: Chance
   private readonly choice: ServiceSettings["balancer"]["choice"]
   private readonly slowStartMillis: number
   private readonly absences: ReadonlyArray<ReadonlyArray<Absence>>
@@ -34,10 +31,12 @@ export class Balancer {
   private readonly credit: Array<number>
   private turn = 0
 
-  constructor(world: World, settings: ServiceSettings, servers: ReadonlyArray<Server>, chance: Chance) {
-    this.world = world
-    this.servers = servers
-    this.chance = chance
+  constructor(
+    private readonly world: World,
+    settings: ServiceSettings,
+    private readonly servers: ReadonlyArray<Server>,
+    private readonly chance: Chance
+  ) {
     this.choice = settings.balancer.choice
     this.slowStartMillis = millis(settings.balancer.slowStart)
     this.absences = servers.map(({ index }) => absencesOf(settings, index))

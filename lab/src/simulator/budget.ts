@@ -25,12 +25,10 @@ type OptionsOf<Kind extends BudgetOptions["kind"]> = Extract<BudgetOptions, { re
 
 /** A retry that has been granted, or refused. */
 class Taken implements Reservation {
-  readonly cost: number
   private undo: (() => void) | undefined
   private isSettled = false
 
-  constructor(cost: number, undo?: () => void) {
-    this.cost = cost
+  constructor(readonly cost: number, undo?: () => void) {
     this.undo = undo
   }
 
@@ -115,11 +113,9 @@ abstract class HearingStore implements RetryQuotaStore {
  */
 class BucketStore extends HearingStore {
   private tokens: number
-  private readonly options: OptionsOf<"bucket">
 
-  constructor(options: OptionsOf<"bucket">) {
+  constructor(private readonly options: OptionsOf<"bucket">) {
     super()
-    this.options = options
     this.tokens = options.capacity
   }
 

@@ -37,9 +37,7 @@ export type ClientSettings = Edge & {
 
 /** Clients with the same policy: the processes of a fleet, or another service. */
 export class Client {
-  readonly world: World
   readonly name: string
-  readonly kind: ClientResult["kind"]
   readonly id: number
   readonly meter = new ClientMeter()
   readonly processes: ReadonlyArray<Process>
@@ -49,16 +47,17 @@ export class Client {
   readonly patience: Lane | undefined
   readonly network: Sampler | undefined
   readonly chance: Chance
-  private readonly target: () => Target
   private readonly retrying: Retrying
   inFlight = 0
 
-  constructor(world: World, edge: ClientSettings, kind: ClientResult["kind"], target: () => Target) {
-    this.world = world
+  constructor(
+    readonly world: World,
+    edge: ClientSettings,
+    readonly kind: ClientResult["kind"],
+    private readonly target: () => Target
+  ) {
     this.name = edge.name
-    this.kind = kind
     this.id = world.nextId()
-    this.target = target
     this.timeoutMillis = edge.timeout === undefined ? Infinity : millis(edge.timeout)
     this.timeouts = edge.timeout === undefined ? undefined : world.time.lane(timesOut)
     this.patienceMillis = edge.patience === undefined ? Infinity : millis(edge.patience)
@@ -153,21 +152,18 @@ interface Sender {
 
 /** One call, from its beginning to its end. */
 abstract class AnyCall implements Actor {
-  readonly client: Client
-  readonly process: Process
   attempts = 0
   protected failure: Failure = refused
   protected isOver = false
-  private readonly caller: Caller<any>
-  private readonly of: unknown
   private readonly beganMillis: number
   private patience = -1
 
-  constructor(client: Client, process: Process, caller: Caller<any>, of: unknown) {
-    this.client = client
-    this.process = process
-    this.caller = caller
-    this.of = of
+  constructor(
+    readonly client: Client,
+    readonly process: Process,
+    private readonly caller: Caller<any>,
+    private readonly of: unknown
+  ) {
     this.beganMillis = client.world.time.nowMillis
   }
 
@@ -345,7 +341,6 @@ class ClientCall extends AnyCall implements Sender {
 
 /** One send of a call. */
 class Attempt implements Request {
-  private readonly call: Sender
   private readonly number: number
   private deadline = -1
   ticket = -1
@@ -357,8 +352,7 @@ class Attempt implements Request {
   /** The client has its answer, or has given up. */
   settled = false
 
-  constructor(call: Sender) {
-    this.call = call
+  constructor(private readonly call: Sender) {
     this.number = call.attempts
   }
 

@@ -2,12 +2,9 @@ import type { Request } from "./request.ts"
 
 /** What lets only so many requests in at a time. One is in until it is answered, or its client gives up. */
 export class Entrance {
-  private readonly most: number
   private readonly inside = new Set<Request>()
 
-  constructor(most: number) {
-    this.most = most
-  }
+  constructor(private readonly most: number) {}
 
   /** Whether there is room for a request, which then takes it. */
   admits(request: Request): boolean {

@@ -14,13 +14,9 @@ export interface Generator {
 
 /** The progress of a fleet's calls. */
 class Ledger {
-  private readonly client: Client
-  private readonly endMillis: number
   private left: number
 
-  constructor(client: Client, fleet: Fleet, endMillis: number) {
-    this.client = client
-    this.endMillis = endMillis
+  constructor(private readonly client: Client, fleet: Fleet, private readonly endMillis: number) {
     this.left = fleet.calls ?? Infinity
   }
 
@@ -60,8 +56,6 @@ const hasTimes = ({ arrivals }: Fleet): boolean => typeof arrivals === "object" 
 
 /** Calls start as recorded or at a rate, whatever becomes of earlier ones. */
 class OpenLoop implements Generator, Actor, Caller<number> {
-  private readonly client: Client
-  private readonly ledger: Ledger
   private readonly processes: number
   private readonly chance: Chance
   private readonly arrivals: Times
@@ -70,9 +64,7 @@ class OpenLoop implements Generator, Actor, Caller<number> {
   /** The first of even arrivals comes after half a gap, so that none falls on the beginning of a second. */
   private first = 0.5
 
-  constructor(client: Client, ledger: Ledger, fleet: Fleet) {
-    this.client = client
-    this.ledger = ledger
+  constructor(private readonly client: Client, private readonly ledger: Ledger, fleet: Fleet) {
     this.processes = fleet.processes
     this.chance = client.world.chance(`${fleet.name}/arrivals`)
     this.inTurns = fleet.arrivals === "even" || hasTimes(fleet) || fleet.processes === 1
@@ -121,15 +113,10 @@ class OpenLoop implements Generator, Actor, Caller<number> {
 
 /** One of a closed loop. */
 class Looping implements Actor {
-  private readonly loop: ClosedLoop
-  private readonly index: number
   atMillis = 0
   earliestMillis = 0
 
-  constructor(loop: ClosedLoop, index: number) {
-    this.loop = loop
-    this.index = index
-  }
+  constructor(private readonly loop: ClosedLoop, private readonly index: number) {}
 
   act(): void {
     this.loop.call(this, this.index)
@@ -138,17 +125,13 @@ class Looping implements Actor {
 
 /** Each client makes one call after the other. */
 class ClosedLoop implements Generator, Caller<number> {
-  private readonly client: Client
-  private readonly ledger: Ledger
   private readonly processes: number
   private readonly chance: Chance
   private readonly think: Sampler | undefined
   private readonly pace: Sampler | undefined
   private readonly clients: ReadonlyArray<Looping>
 
-  constructor(client: Client, ledger: Ledger, fleet: Fleet) {
-    this.client = client
-    this.ledger = ledger
+  constructor(private readonly client: Client, private readonly ledger: Ledger, fleet: Fleet) {
     this.processes = fleet.processes
     this.chance = client.world.chance(`${fleet.name}/think`)
     this.think = sampler(fleet.think ?? 0)

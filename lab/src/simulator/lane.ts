@@ -5,8 +5,6 @@ import { type Actor, type Agenda, type Front, fronts } from "./agenda.ts"
  * is in the agenda. Made for timeouts, nearly all of which are canceled.
  */
 export class Lane implements Front {
-  private readonly agenda: Agenda
-  private readonly what: number
   private at = new Float64Array(64)
   private order = new Float64Array(64)
   private who: Array<Actor | undefined> = []
@@ -14,10 +12,7 @@ export class Lane implements Front {
   private tail = 0
   private isPlanned = false
 
-  constructor(agenda: Agenda, what: number) {
-    this.agenda = agenda
-    this.what = what
-  }
+  constructor(private readonly agenda: Agenda, private readonly what: number) {}
 
   /** Plans; returns a ticket that can cancel it. */
   add(atMillis: number, who: Actor): number {

@@ -30,12 +30,9 @@ export const lasting = <Kind extends Outage["kind"]>(
 
 /** The outages that hold requests, and how many connections each has held. */
 export class Holds {
-  private readonly windows: ReadonlyArray<Window<"hold">>
   private readonly held = new Map<Window<"hold">, number>()
 
-  constructor(windows: ReadonlyArray<Window<"hold">>) {
-    this.windows = windows
-  }
+  constructor(private readonly windows: ReadonlyArray<Window<"hold">>) {}
 
   /** When a send made at this time is delivered: when the outages that hold it end; `Infinity` beyond their backlog. */
   deliversAt(nowMillis: number, fresh: boolean): number {

@@ -134,10 +134,8 @@ export class Process {
   /** `undefined`: no hedges. */
   readonly hedged: ((send: Send) => Effect.Effect<void, unknown, any>) | undefined
   readonly fork: Fork
-  private readonly shared: Shared
 
-  private constructor(shared: Shared, criticality: Criticality) {
-    this.shared = shared
+  private constructor(private readonly shared: Shared, criticality: Criticality) {
     const context = criticality === "normal"
       ? shared.context
       : Context.add(shared.context, CurrentCriticality, criticality)

@@ -41,7 +41,6 @@ export class Server {
   private readonly world: World
   private readonly front: Front
   private readonly chance: Chance
-  private readonly settings: ServiceSettings
   /** With a capacity only the turn of a request keeps others waiting, not what comes after: what it calls, its latency. */
   readonly takesTurns: boolean
   private readonly workers: number
@@ -71,11 +70,10 @@ export class Server {
   /** When the turns of the present requests end, if the queue is bounded in time. */
   private fullUntilMillis = 0
 
-  constructor(settings: ServiceSettings, { chance, front, index, patience, world }: Place) {
+  constructor(private readonly settings: ServiceSettings, { chance, front, index, patience, world }: Place) {
     const { admitWithin, capacity, costs, latency, outages, queue, queueTimeout, slowdown, workers } = settings
     this.index = index
     this.world = world
-    this.settings = settings
     this.chance = chance
     this.front = front
     this.pace = capacity === undefined ? undefined : paceOf(capacity)

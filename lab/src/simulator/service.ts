@@ -20,26 +20,25 @@ const isDone = afterServer
 export class Service implements Target, Caller<Request>, Front {
   readonly name: string
   readonly meter = new ServiceMeter()
-  private readonly world: World
   private readonly id: number
   private readonly chance: Chance
   private readonly after: Sampler | undefined
-  private readonly settings: ServiceSettings
   private readonly limit: Limit | undefined
   private readonly entrance: Entrance | undefined
   private readonly drops: ReadonlyArray<Window<"drop">>
   private readonly fails: ReadonlyArray<Window<"fail">>
   private readonly failsBehindLimit: ReadonlyArray<Window<"fail">>
   private readonly holds: Holds
-  private readonly edges: ReadonlyArray<Client>
   private readonly servers: ReadonlyArray<Server>
   private readonly balancer: Balancer
   private refusals = 0
 
-  constructor(world: World, settings: ServiceSettings, edges: ReadonlyArray<Client>) {
+  constructor(
+    private readonly world: World,
+    private readonly settings: ServiceSettings,
+    private readonly edges: ReadonlyArray<Client>
+  ) {
     const { capacity, connections, instances, latency, limit, outages, queueTimeout } = settings
-    this.world = world
-    this.settings = settings
     this.name = settings.name
     this.id = world.nextId()
     this.chance = world.chance(`${settings.name}/service`)
@@ -51,7 +50,6 @@ export class Service implements Target, Caller<Request>, Front {
     this.fails = fails.filter(({ behindLimit }) => !behindLimit)
     this.failsBehindLimit = fails.filter(({ behindLimit }) => behindLimit)
     this.holds = new Holds(windowsOf(outages, "hold"))
-    this.edges = edges
     this.servers = Array.from({ length: instances }, (_, index) => {
       const patience = queueTimeout === undefined ? undefined : world.time.lane(waitedTooLong)
       return new Server(settings, { index, world, chance: this.chance, patience, front: this })

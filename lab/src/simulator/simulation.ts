@@ -57,7 +57,6 @@ export interface RunOptions {
 /** A scenario in its virtual time. */
 export class Running {
   private readonly world: World
-  private readonly scenario: Scenario
   private readonly clients: Array<Client> = []
   private readonly services: ReadonlyArray<Service>
   private readonly durationMillis: number
@@ -66,8 +65,7 @@ export class Running {
   private bucketFromMillis = 0
   private over = false
 
-  constructor(scenario: Scenario) {
-    this.scenario = scenario
+  constructor(private readonly scenario: Scenario) {
     this.world = new World(scenario.seed, scenario.fleets.reduce((sum, { clients }) => sum + (clients ?? 0), 0))
     this.durationMillis = millis(scenario.duration)
     this.endMillis = this.durationMillis + millis(scenario.drain)

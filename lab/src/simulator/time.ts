@@ -20,11 +20,8 @@ export type Stretch =
 /** A step in the life of a fiber that waits for it. */
 class Timer implements Actor {
   place = -1
-  private readonly run: () => void
 
-  constructor(run: () => void) {
-    this.run = run
-  }
+  constructor(private readonly run: () => void) {}
 
   act(): void {
     this.place = -1

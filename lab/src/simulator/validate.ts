@@ -40,11 +40,9 @@ const neverAnswers = (outage: Outage): boolean =>
 /** Finds what a schema cannot: settings that do not go together. */
 class Inspection {
   readonly problems: Array<Problem> = []
-  private readonly scenario: Scenario
   private readonly services: ReadonlyMap<string, ServiceSettings>
 
-  constructor(scenario: Scenario) {
-    this.scenario = scenario
+  constructor(private readonly scenario: Scenario) {
     this.services = new Map(scenario.services.map((service) => [service.name, service]))
   }
 

@@ -10,7 +10,6 @@ const stepsPerClient = 50
 export class World {
   readonly time: VirtualTime
   readonly trace = new Trace()
-  private readonly seed: number
   private ids = 0
   /** Attempts of all clients. */
   attempts = 0
@@ -21,8 +20,7 @@ export class World {
   /** A defect of a call: a mistake of the library or the simulator. */
   defect: { readonly cause: unknown } | undefined = undefined
 
-  constructor(seed: number, clients: number) {
-    this.seed = seed
+  constructor(private readonly seed: number, clients: number) {
     this.time = new VirtualTime(stepsAtMoment + stepsPerClient * clients)
   }
 

@@ -64,13 +64,8 @@ class Reader {
   private section: Map<string, Open> | undefined
   private property: Open | undefined
   private isBlock = false
-  private readonly path: string
-  private readonly kind: Kind
 
-  constructor(path: string, kind: Kind) {
-    this.path = path
-    this.kind = kind
-  }
+  constructor(private readonly path: string, private readonly kind: Kind) {}
 
   /** What is wrong with the line, if anything. */
   read(line: string, number: number): string | undefined {

@@ -67,15 +67,13 @@ const ownQuota: Shareable<StoreOptions> = {
 /** The quota of a resource, in the memory of the process or shared. */
 export class QuotaPart implements Part {
   readonly isOn = true
-  private readonly owner: Owner
   private readonly store: MovingStore
   private readonly service: RetryQuota.Service
   /** The tokens, if they are in the memory of the process. */
   memory: LiveStore | undefined = undefined
   private shared: FleetPart | undefined = undefined
 
-  constructor({ options, shared }: Shareable<StoreOptions> = ownQuota, owner: Owner) {
-    this.owner = owner
+  constructor({ options, shared }: Shareable<StoreOptions> = ownQuota, private readonly owner: Owner) {
     this.store = new MovingStore(
       shared === undefined ? this.inMemory(options, Context.get(owner.context, Clock.Clock)) : this.inFleet(shared)
     )

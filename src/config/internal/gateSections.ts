@@ -36,14 +36,10 @@ interface Live<E, Options> extends SendGate<E> {
 
 /** A gate that can be switched off: then every send passes. */
 class Switched<E, Options, Gate extends Live<E, Options> = Live<E, Options>> implements SendGate<E>, Part {
-  isOn: boolean
-  protected readonly gate: Gate
   /** Adds the service of this gate to a context. */
   readonly add: Part["add"]
 
-  constructor(gate: Gate, isOn: boolean, serviceOf: (self: any) => Context.Context<any>) {
-    this.gate = gate
-    this.isOn = isOn
+  constructor(protected readonly gate: Gate, public isOn: boolean, serviceOf: (self: any) => Context.Context<any>) {
     const services = serviceOf(this)
     this.add = (context) => Context.merge(context, services) as AnyContext
   }
@@ -289,12 +285,10 @@ class LiveHedge implements Part {
   hedge: Hedging | undefined = undefined
   /** A call asks for it by name. */
   readonly isOn = false
-  private readonly scope: Scope.Scope
   private home: Home | undefined = undefined
   private latencyWindowMillis = NaN
 
-  constructor(given: HedgeSection | undefined, scope: Scope.Scope) {
-    this.scope = scope
+  constructor(given: HedgeSection | undefined, private readonly scope: Scope.Scope) {
     this.change(given)
   }
 

@@ -26,13 +26,11 @@ const noParts: ReadonlyArray<Part> = []
 /** A resource, from its first use on: its policy is replaced, its quota and gates are changed in place. */
 export class Live extends Kept {
   version: Version
-  private readonly home: Lives
   private entry: Entry
   private readonly parts: { [section: string]: Part | undefined } = {}
 
-  constructor(name: string, home: Lives) {
+  constructor(name: string, private readonly home: Lives) {
     super(name)
-    this.home = home
     this.entry = home.entryOf(name)
     this.version = this.versionOf(this.entry)
   }
@@ -131,9 +129,7 @@ const maxReported = 100
 
 /** The resources of a document, and others that its calls ask for. */
 export class Lives {
-  readonly context: AnyContext
   readonly clock: Clock.Clock
-  private document: Document
   /** Those of the document. */
   private readonly named = new Map<string, Live>()
   private readonly others: Keyed<Live>
@@ -142,9 +138,7 @@ export class Lives {
   private readonly reported = new Set<string>()
   private readonly madeAtMillis: number
 
-  constructor(document: Document, context: AnyContext) {
-    this.document = document
-    this.context = context
+  constructor(private document: Document, readonly context: AnyContext) {
     this.clock = Context.get(context, Clock.Clock)
     this.madeAtMillis = monotonicMillis(this.clock)
     this.others = new Keyed({ idleMillis, maxEntries: maxUnnamed }, (name) => this.made(name))

@@ -10,10 +10,7 @@ import * as Stream from "effect/Stream"
 
 /** Text that is not valid JSON. */
 export class NotJson {
-  readonly problem: string
-  constructor(problem: string) {
-    this.problem = problem
-  }
+  constructor(readonly problem: string) {}
 }
 
 /** Parses a string. The error contains nothing of it. */

@@ -12,14 +12,11 @@ const collected = typeof FinalizationRegistry === "undefined"
 /** The calls and responses that wait for one signal. They share one listener, which is removed when none wait. */
 class Callers {
   private readonly waiting = new Set<() => void>()
-  private readonly signal: AbortSignal
   private readonly aborted = () => {
     for (const told of this.waiting) told()
   }
 
-  constructor(signal: AbortSignal) {
-    this.signal = signal
-  }
+  constructor(private readonly signal: AbortSignal) {}
 
   /** Interrupts the fiber when the signal is aborted, unless the fiber has already ended. */
   add(fiber: Fiber.Fiber<unknown, unknown>): void {

@@ -33,13 +33,11 @@ export const initial = (
 export class AdaptiveGate<E> extends Stateful<Cubic.Cubic> implements SendGate<E>, Pass {
   /** The sends waiting for a token, created for the first. */
   protected waiters: Waiters | undefined = undefined
-  protected options: AdaptiveOptions<E>
   /** The pass of a send that took a token, created for the first. */
   private paid: Pass | undefined = undefined
 
-  constructor(options: AdaptiveOptions<E>, state: Cubic.Cubic) {
+  constructor(protected options: AdaptiveOptions<E>, state: Cubic.Cubic) {
     super(state)
-    this.options = options
   }
 
   get name(): string {

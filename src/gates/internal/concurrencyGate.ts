@@ -41,15 +41,11 @@ const any: Moment = { nowMillis: -Infinity }
 
 /** A send that has passed. Untimed sends share one until the limit is cut. */
 class Slot implements Pass {
-  private readonly gate: ConcurrencyGate<unknown>
-  private readonly cuts: number
-  private readonly sentMillis: number | undefined
-
-  constructor(gate: ConcurrencyGate<unknown>, cuts: number, sentMillis: number | undefined) {
-    this.gate = gate
-    this.cuts = cuts
-    this.sentMillis = sentMillis
-  }
+  constructor(
+    private readonly gate: ConcurrencyGate<unknown>,
+    private readonly cuts: number,
+    private readonly sentMillis: number | undefined
+  ) {}
 
   settle(outcome: Outcome): void {
     this.gate.ended(outcome, this.cuts, this.sentMillis)
@@ -83,10 +79,8 @@ export class ConcurrencyGate<E> extends Stateful<Level> implements SendGate<E> {
   inFlight = 0
   private untimed: Slot
   private readonly line: Line<E>
-  private options: ConcurrencyOptions<E>
-  private readonly random: Random.Random
 
-  constructor(options: ConcurrencyOptions<E>, random: Random.Random) {
+  constructor(private options: ConcurrencyOptions<E>, private readonly random: Random.Random) {
     const { rule } = options
     super({
       rule: rule.initial,
@@ -95,8 +89,6 @@ export class ConcurrencyGate<E> extends Stateful<Level> implements SendGate<E> {
       droppedAtMillis: -Infinity,
       pausedUntilMillis: -Infinity
     })
-    this.options = options
-    this.random = random
     this.untimed = new Slot(this, 0, undefined)
     this.line = new Line<E>({
       order: options.order,

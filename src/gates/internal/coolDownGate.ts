@@ -42,16 +42,13 @@ class Passage<E> implements Pass, Linked<Passage<E>> {
   list: List<any> | undefined = undefined
   previous: Passage<E> | undefined = undefined
   next: Passage<E> | undefined = undefined
-  private readonly gate: CoolDownGate<E>
-  /** Sends in progress since the closing that it follows. It is among them as long as it holds a place. */
-  readonly sends: List<Passage<E>>
-  readonly sentMillis: number
 
-  constructor(gate: CoolDownGate<E>, sends: List<Passage<E>>, sentMillis: number) {
-    this.gate = gate
-    this.sends = sends
-    this.sentMillis = sentMillis
-  }
+  constructor(
+    private readonly gate: CoolDownGate<E>,
+    /** Sends in progress since the closing that it follows. It is among them as long as it holds a place. */
+    readonly sends: List<Passage<E>>,
+    readonly sentMillis: number
+  ) {}
 
   settle(outcome: Outcome): void {
     this.gate.ended(this, outcome)
@@ -132,13 +129,9 @@ export class CoolDownGate<E> extends Stateful<Cooling> implements SendGate<E> {
   private readonly free = new Passage<E>(this, new List(), -Infinity)
   peers: Peers | undefined = undefined
   private readonly line: Line<E>
-  private options: CoolDownOptions<E>
-  private readonly random: Random.Random
 
-  constructor(options: CoolDownOptions<E>, random: Random.Random) {
+  constructor(private options: CoolDownOptions<E>, private readonly random: Random.Random) {
     super(free)
-    this.options = options
-    this.random = random
     this.line = new Line<E>({
       order: "fifo",
       maxWaiters: options.maxWaiters,

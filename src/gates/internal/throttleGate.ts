@@ -18,14 +18,12 @@ class Slice implements Pass {
   requests = 0
   accepts = 0
   isOver = false
-  private readonly gate: ThrottleGate<unknown>
-  /** Whether the gate still counts in the same way as when the sends were let through. */
-  private readonly era: object
 
-  constructor(gate: ThrottleGate<unknown>, era: object) {
-    this.gate = gate
-    this.era = era
-  }
+  constructor(
+    private readonly gate: ThrottleGate<unknown>,
+    /** Whether the gate still counts in the same way as when the sends were let through. */
+    private readonly era: object
+  ) {}
 
   settle(outcome: Outcome): void {
     if (this.era === this.gate.era) this.gate.ended(outcome)
@@ -45,12 +43,8 @@ export class ThrottleGate<E> implements SendGate<E> {
   /** Identifies the time during which sends are counted in the same way. */
   era = {}
   private window: Window<Slice>
-  private options: ThrottleOptions<E>
-  private readonly random: Random.Random
 
-  constructor(options: ThrottleOptions<E>, random: Random.Random, nowMillis: number) {
-    this.options = options
-    this.random = random
+  constructor(private options: ThrottleOptions<E>, private readonly random: Random.Random, nowMillis: number) {
     this.window = this.counting(nowMillis)
   }
 

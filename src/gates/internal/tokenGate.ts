@@ -59,11 +59,8 @@ class Recent {
 export class Meter {
   private reservation: Reservation | undefined = undefined
   private usage: Usage | undefined = undefined
-  private readonly clock: Clock.Clock
 
-  constructor(clock: Clock.Clock) {
-    this.clock = clock
-  }
+  constructor(private readonly clock: Clock.Clock) {}
 
   /** The stream of a send has begun. */
   begin(reservation: Reservation, usage: Usage | undefined): void {
@@ -90,22 +87,12 @@ export class Meter {
 
 /** What a send has reserved. */
 class Reservation implements Pass {
-  readonly gate: TokenGate<unknown>
-  readonly amounts: Amounts
-  readonly meter: Meter | undefined
-  readonly marks: ReadonlyArray<Allowances.Mark>
-
   constructor(
-    gate: TokenGate<unknown>,
-    amounts: Amounts,
-    meter: Meter | undefined,
-    marks: ReadonlyArray<Allowances.Mark>
-  ) {
-    this.gate = gate
-    this.amounts = amounts
-    this.meter = meter
-    this.marks = marks
-  }
+    readonly gate: TokenGate<unknown>,
+    readonly amounts: Amounts,
+    readonly meter: Meter | undefined,
+    readonly marks: ReadonlyArray<Allowances.Mark>
+  ) {}
 
   settle(outcome: Outcome): void {
     this.gate.ended(this, outcome)
@@ -138,15 +125,13 @@ export class TokenGate<E> extends Stateful<TokenState> implements SendGate<E> {
   private readonly inputs = new Recent()
   private readonly outputs = new Recent()
   private readonly line: Line<E, Amounts>
-  private readonly options: TokenOptions<E>
 
-  constructor(options: TokenOptions<E>) {
+  constructor(private readonly options: TokenOptions<E>) {
     super({
       allowances: options.ceilings.map((ceiling) => Allowances.full(ceiling, options)),
       closedUntilMillis: -Infinity,
       inFlight: 0
     })
-    this.options = options
     this.line = new Line<E, Amounts>({
       order: "fifo",
       maxWaiters: options.maxWaiters,

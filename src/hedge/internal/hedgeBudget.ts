@@ -26,11 +26,9 @@ export class TrafficShare implements RetryQuotaStore {
   readonly firstAttemptCost = 0
   readonly whenExhausted = "stop"
   private window: Window<Slice>
-  private windowMillis: number
 
-  constructor(share: number, windowMillis: number) {
+  constructor(share: number, private windowMillis: number) {
     this.successIncrement = share
-    this.windowMillis = windowMillis
     this.window = windowOf(windowMillis)
   }
 

@@ -79,8 +79,6 @@ const delayOf = ({ after }: HedgeOptions, { latencies, quantile: usual }: Home, 
 
 /** One of the sends of a call, the first or a hedge. */
 class Sending {
-  readonly index: number
-  permit: Permit
   fiber: AnyFiber | undefined = undefined
   /** When it was sent, in milliseconds of the monotonic clock; NaN before. */
   leftMillis = Number.NaN
@@ -90,10 +88,7 @@ class Sending {
   /** Why a hedge is not sent: the quota or a gate refuses it. */
   refused: Hedge["reason"] = undefined
 
-  constructor(index: number, permit: Permit) {
-    this.index = index
-    this.permit = permit
-  }
+  constructor(readonly index: number, public permit: Permit) {}
 
   get hasLeft(): boolean {
     return !Number.isNaN(this.leftMillis)
@@ -110,8 +105,6 @@ interface Hedged {
 class Race {
   private readonly self: AnyEffect
   private readonly options: HedgeOptions
-  private readonly home: Home
-  private readonly resume: (effect: AnyEffect) => void
   /** The send of a call around all this; `undefined` if no call accounts for it. */
   private readonly outer: Mark | undefined
   /** The surroundings of a send: all the gates, the budget's too, but no quota, which is for retries. */
@@ -130,11 +123,14 @@ class Race {
   /** How the call ends. */
   private result: Exit.Exit<unknown, unknown> | undefined = undefined
 
-  constructor({ options, self }: Hedged, home: Home, fiber: AnyFiber, resume: (effect: AnyEffect) => void) {
+  constructor(
+    { options, self }: Hedged,
+    private readonly home: Home,
+    fiber: AnyFiber,
+    private readonly resume: (effect: AnyEffect) => void
+  ) {
     this.self = self
     this.options = options
-    this.home = home
-    this.resume = resume
     this.outer = Context.get(fiber.context, InsideCall)
     const { gates } = worldOf(fiber.context)
     this.world = new World(fiber.context, undefined, gatesWith(gates, home.budget))

@@ -49,8 +49,6 @@ export interface Settings {
 
 /** One call: the attempts at one request. */
 class HttpCall {
-  private readonly settings: Settings
-  private readonly request: HttpClientRequest
   /** The classifier around the call: for errors outside HTTP, and for vetoes. */
   private readonly outer: RetryClassifier
   private readonly known: RetryClassifier
@@ -67,10 +65,13 @@ class HttpCall {
   private isDropped = false
   private reuse = true
 
-  constructor(settings: Settings, parts: Parts, request: HttpClientRequest, fiber: AnyFiber) {
-    this.settings = settings
+  constructor(
+    private readonly settings: Settings,
+    parts: Parts,
+    private readonly request: HttpClientRequest,
+    fiber: AnyFiber
+  ) {
     this.retriesMaybe = parts.whileRetryable === "maybe"
-    this.request = request
     this.outer = fiber.getRef(CurrentClassifier)
     this.known = inside(settings.classifier, this.outer)
     this.observer = observerOf(fiber.context)

@@ -18,15 +18,13 @@ export interface WindowOptions<Slice> {
 export class Window<Slice> {
   /** Oldest first; the last one is being written. */
   readonly slices: Array<Slice>
-  private readonly options: WindowOptions<Slice>
   private readonly count: number
   private readonly sliceMillis: number
   /** The last of the slices, whatever the time, and when it ends. */
   current: Slice
   private endsMillis: number
 
-  constructor(options: WindowOptions<Slice>, nowMillis: number) {
-    this.options = options
+  constructor(private readonly options: WindowOptions<Slice>, nowMillis: number) {
     this.count = options.count ?? 10
     this.sliceMillis = options.millis / this.count
     this.endsMillis = nowMillis + this.sliceMillis

@@ -25,12 +25,10 @@ export class LiveBudgets extends DelegatingStore {
   private inFlight: InFlightStore | undefined = undefined
   private grpc: GrpcThrottleStore | undefined = undefined
   private options: BudgetOptions = { share: undefined, inFlight: undefined, grpc: undefined }
-  private readonly refused: (cost: number, balance: number) => unknown
 
-  constructor(bucket: RetryQuotaStore, refused: (cost: number, balance: number) => unknown) {
+  constructor(bucket: RetryQuotaStore, private readonly refused: (cost: number, balance: number) => unknown) {
     super()
     this.store = bucket
-    this.refused = refused
     this.joined = new JoinedStore([bucket], refused)
     const gate = (order: number, gateOf: () => SendGate | undefined): SendGate => ({
       name: "RetryBudget",

@@ -22,11 +22,9 @@ export class GrpcThrottleStore extends Stateful<GrpcThrottle> implements RetryQu
   readonly firstAttemptCost = 0
   readonly whenExhausted = "stop"
   readonly gates: ReadonlyArray<SendGate>
-  private options: GrpcThrottleOptions
 
-  constructor(options: GrpcThrottleOptions) {
+  constructor(private options: GrpcThrottleOptions) {
     super({ milliTokens: options.maxMilliTokens })
-    this.options = options
     const pass = { settle: (outcome: Outcome) => this.ended(outcome), cancel: () => undefined }
     this.gates = [{ name: "RetryBudget", order: 1000, enter: (send) => send.hold(pass) }]
   }

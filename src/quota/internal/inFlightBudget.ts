@@ -15,10 +15,8 @@ export class InFlightStore implements RetryQuotaStore {
   firstSends = 0
   /** Retries, from the decision to retry until they end. */
   retries = 0
-  private most: (underWay: InFlightStore) => number
 
-  constructor(most: (underWay: InFlightStore) => number) {
-    this.most = most
+  constructor(private most: (underWay: InFlightStore) => number) {
     const pass = (firstSends: number): Pass => {
       const end = () => this.count(-1, -firstSends)
       return { settle: end, cancel: end }

@@ -16,15 +16,13 @@ const giveBackAll = (held: ReadonlyArray<Reservation>): void => {
 
 /** What all stores hold for one retry. */
 class Together extends Taken {
-  private readonly held: ReadonlyArray<Reservation>
   readonly resize: Reservation["resize"] = undefined
 
-  constructor(cost: number, held: ReadonlyArray<Reservation>) {
+  constructor(cost: number, private readonly held: ReadonlyArray<Reservation>) {
     super(cost, (isBack) => {
       if (isBack) giveBackAll(held)
       else for (const reservation of held) reservation.spend()
     })
-    this.held = held
     if (held.every(({ resize }) => resize !== undefined)) this.resize = (cost) => this.resizeAll(cost)
   }
 
@@ -150,10 +148,11 @@ export class JoinedStore implements RetryQuotaStore {
   readonly whenExhausted: "stop" | "wait"
   readonly gates: ReadonlyArray<SendGate> | undefined
   readonly refresh: Effect.Effect<void> | undefined
-  private readonly stores: ReadonlyArray<RetryQuotaStore>
 
-  constructor(stores: ReadonlyArray<RetryQuotaStore>, refused: (cost: number, balance: number) => unknown) {
-    this.stores = stores
+  constructor(
+    private readonly stores: ReadonlyArray<RetryQuotaStore>,
+    refused: (cost: number, balance: number) => unknown
+  ) {
     this.capacity = Math.min(...stores.map(({ capacity }) => capacity))
     this.successIncrement = Math.min(this.capacity, Math.max(...stores.map(({ successIncrement }) => successIncrement)))
     this.whenExhausted = stores.some(({ whenExhausted }) => whenExhausted === "wait") ? "wait" : "stop"

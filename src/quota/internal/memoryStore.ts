@@ -23,17 +23,15 @@ const refused = /* @__PURE__ */ Effect.succeed("refused" as const)
 export class MemoryStore extends Stateful<Bucket.Bucket> implements RetryQuotaStore {
   /** Read before every send, so it is its own field. */
   firstAttemptCost: number
-  protected options: StoreOptions
   /** The waiters for tokens, created for the first. */
   private waiters: Waiters | undefined = undefined
   private latestMillis: number
   /** How far the bucket's time is ahead of the clock, if the clock went backwards. */
   private aheadMillis = 0
 
-  constructor(options: StoreOptions, updatedAtMillis: number) {
+  constructor(protected options: StoreOptions, updatedAtMillis: number) {
     const latestMillis = options.refillPerMilli === 0 ? 0 : updatedAtMillis
     super({ tokens: options.initial, updatedAtMillis: latestMillis })
-    this.options = options
     this.firstAttemptCost = options.firstAttemptCost
     this.latestMillis = latestMillis
   }
@@ -154,16 +152,9 @@ export class MemoryStore extends Stateful<Bucket.Bucket> implements RetryQuotaSt
 
 /** Tokens that were taken, to be settled once. */
 class Held implements Reservation {
-  cost: number
-  private readonly store: MemoryStore
-  private readonly clock: Clock.Clock
   private isSettled = false
 
-  constructor(store: MemoryStore, cost: number, clock: Clock.Clock) {
-    this.store = store
-    this.cost = cost
-    this.clock = clock
-  }
+  constructor(private readonly store: MemoryStore, public cost: number, private readonly clock: Clock.Clock) {}
 
   resize(cost: number): boolean {
     if (this.isSettled || !this.store.resize(this.cost, cost, this.clock)) return false

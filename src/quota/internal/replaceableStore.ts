@@ -18,15 +18,15 @@ interface Wish {
 
 /** A quota whose tokens can move to another place while in use. What was taken goes back to where it was taken. */
 export class MovingStore extends DelegatingStore {
-  /** Where the tokens are. */
-  store: RetryQuotaStore
   /** Done when those who wait have to ask again. */
   private changed = Deferred.makeUnsafe<"changed">()
   private readonly refreshing = Effect.suspend(() => this.store.refresh ?? Effect.void)
 
-  constructor(store: RetryQuotaStore) {
+  constructor(
+    /** Where the tokens are. */
+    public store: RetryQuotaStore
+  ) {
     super()
-    this.store = store
   }
 
   override get refresh(): Effect.Effect<void> {

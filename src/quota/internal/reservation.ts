@@ -10,13 +10,11 @@ type Settle = (isBack: boolean, wasSent: boolean) => void
 
 /** What was taken for a retry, settled once. */
 export class Taken implements Reservation {
-  cost: number
   /** `undefined` once it is settled. */
   protected settled: Settle | undefined
   private wasSent = false
 
-  constructor(cost: number, settled: Settle) {
-    this.cost = cost
+  constructor(public cost: number, settled: Settle) {
     this.settled = settled
   }
 
@@ -49,11 +47,8 @@ type TakeOne = () => Settle | undefined
 
 /** One retry, for any cost above 0. */
 class Counted extends Taken {
-  private readonly takeOne: TakeOne
-
-  constructor(cost: number, settled: Settle, takeOne: TakeOne) {
+  constructor(cost: number, settled: Settle, private readonly takeOne: TakeOne) {
     super(cost, settled)
-    this.takeOne = takeOne
   }
 
   resize(cost: number): boolean {

@@ -44,11 +44,9 @@ export class ShareStore implements RetryQuotaStore {
   readonly firstAttemptCost = 0
   readonly whenExhausted = "stop"
   readonly gates: ReadonlyArray<SendGate>
-  private options: ShareOptions
   private window: Window<Slice>
 
-  constructor(options: ShareOptions, nowMillis: number) {
-    this.options = options
+  constructor(private options: ShareOptions, nowMillis: number) {
     this.window = windowOf(options, nowMillis)
     // Asked last: a send that others hold back is not a call.
     this.gates = [{ name: "RetryBudget", order: 1000, enter: (send) => this.called(send) }]

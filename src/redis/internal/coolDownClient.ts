@@ -14,9 +14,6 @@ export interface CoolDownTerms {
  * nothing.
  */
 export class CoolDownClient implements Peers, Topic<CoolDownReply> {
-  private readonly gate: CoolDownGate<any>
-  private terms: CoolDownTerms
-  private readonly exchanges: Exchanges
   /** Whether sends were made since Redis was last asked. */
   private isActive = false
   /** Whether this process would open the resource. */
@@ -32,10 +29,11 @@ export class CoolDownClient implements Peers, Topic<CoolDownReply> {
   private closing = ""
   private look: Look = anytime
 
-  constructor(gate: CoolDownGate<any>, terms: CoolDownTerms, exchanges: Exchanges) {
-    this.gate = gate
-    this.terms = terms
-    this.exchanges = exchanges
+  constructor(
+    private readonly gate: CoolDownGate<any>,
+    private terms: CoolDownTerms,
+    private readonly exchanges: Exchanges
+  ) {
     gate.peers = this
   }
 

@@ -84,13 +84,8 @@ export class Exchanges {
   readonly name = crypto.randomUUID()
   /** Whether the process decides without Redis. */
   isAlone = false
-  private readonly terms: Terms
   private times: Times
   private readonly clock: Clock.Clock
-  /**
-   * A separate scope, because a closing scope lets nothing start any more, and there may be a last exchange to make.
-   */
-  private readonly scope: Scope.Closeable
   private readonly connection: Connection
   private readonly turns: Turns
   /** Whether another exchange of the process is made now, and this one goes along. */
@@ -107,12 +102,17 @@ export class Exchanges {
   /** Whether nothing is left to send. Set when the exchanges are to end. */
   private isDone: (() => boolean) | undefined = undefined
 
-  private constructor(terms: Terms, fiber: Fiber.Fiber<unknown, unknown>, scope: Scope.Closeable) {
-    this.terms = terms
+  private constructor(
+    private readonly terms: Terms,
+    fiber: Fiber.Fiber<unknown, unknown>,
+    /**
+     * A separate scope, because a closing scope lets nothing start any more, and there may be a last exchange to make.
+     */
+    private readonly scope: Scope.Closeable
+  ) {
     this.times = terms
     this.random = fiber.getRef(Random.Random)
     this.clock = clockOf(fiber)
-    this.scope = scope
     this.connection = terms.connect.within(scope)
     this.turns = terms.connect.turns
   }

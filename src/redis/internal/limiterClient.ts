@@ -11,18 +11,16 @@ export interface LimiterTerms {
 
 /** Reports the sends of a process, and asks for its part of the rate. A process that sends nothing asks nothing. */
 export class LimiterClient implements Peers, Topic<LimiterReply> {
-  private readonly gate: SharedAdaptiveGate<any>
-  private terms: LimiterTerms
-  private readonly exchanges: Exchanges
   /** Sends have ended since Redis was asked last. */
   private isActive = false
   private isThrottled = false
   private look: Look = anytime
 
-  constructor(gate: SharedAdaptiveGate<any>, terms: LimiterTerms, exchanges: Exchanges) {
-    this.gate = gate
-    this.terms = terms
-    this.exchanges = exchanges
+  constructor(
+    private readonly gate: SharedAdaptiveGate<any>,
+    private terms: LimiterTerms,
+    private readonly exchanges: Exchanges
+  ) {
     gate.peers = this
   }
 

@@ -33,18 +33,15 @@ export class Outbox {
   private open = new Draft()
   private closed: Array<Draft> = []
   private sequence = 0
-  private capacity: number
-  private keptMillis: number
-  private readonly changed: (isLease: boolean) => void
 
   /**
    * Calls `changed` when there is an update: of a lease, or a deposit. Drops updates not delivered within `keptMillis`.
    */
-  constructor(capacity: number, keptMillis: number, changed: (isLease: boolean) => void) {
-    this.capacity = capacity
-    this.keptMillis = keptMillis
-    this.changed = changed
-  }
+  constructor(
+    private capacity: number,
+    private keptMillis: number,
+    private readonly changed: (isLease: boolean) => void
+  ) {}
 
   change(capacity: number, keptMillis: number): void {
     this.capacity = capacity

@@ -55,8 +55,6 @@ export class Client implements Topic<Reply> {
   /** The tokens that Redis last reported. */
   tokens: number
   readonly outbox: Outbox
-  private terms: QuotaTerms
-  private readonly exchanges: Exchanges
   private ids = 0
   /** The waiting requests, first come, first served. The exchange in progress asks for those at the front. */
   private readonly asks = new Set<Ask>()
@@ -73,13 +71,14 @@ export class Client implements Topic<Reply> {
   private isNew = true
   /** Until when Redis remembers this process for sure. */
   private rememberedUntilMillis = -Infinity
-  private readonly lost: () => void
 
   /** Calls `lost` when Redis has lost the quota. */
-  constructor(terms: QuotaTerms, exchanges: Exchanges, lost: () => void, tokens = terms.settings.initial) {
-    this.terms = terms
-    this.lost = lost
-    this.exchanges = exchanges
+  constructor(
+    private terms: QuotaTerms,
+    private readonly exchanges: Exchanges,
+    private readonly lost: () => void,
+    tokens = terms.settings.initial
+  ) {
     this.tokens = tokens
     // Expired leases need no report any more.
     this.outbox = new Outbox(terms.settings.capacity, terms.settings.leaseMillis, (isLease) => {

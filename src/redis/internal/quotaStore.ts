@@ -26,20 +26,19 @@ export class RedisStore implements RetryQuotaStore {
   firstAttemptCost = 0
   whenExhausted: "stop" | "wait" = "stop"
   readonly refresh: Effect.Effect<void>
-  private readonly client: Client
-  private readonly decided: (by: Decider) => void
-  private readonly tooSmall: TooSmall
   private fallbackCapacity = 0
   /** Leases that are not settled yet. */
   private leases = 0
   private settled: (() => void) | undefined = undefined
 
-  constructor(options: RedisStoreOptions, client: Client, decided: (by: Decider) => void, tooSmall: TooSmall) {
+  constructor(
+    options: RedisStoreOptions,
+    private readonly client: Client,
+    private readonly decided: (by: Decider) => void,
+    private readonly tooSmall: TooSmall
+  ) {
     this.change(options)
     this.refresh = client.refresh
-    this.client = client
-    this.decided = decided
-    this.tooSmall = tooSmall
   }
 
   change(options: RedisStoreOptions): void {

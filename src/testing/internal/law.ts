@@ -40,14 +40,7 @@ export interface Law<out R = never> {
 
 /** What was found where a law does not hold. */
 class Deviation {
-  readonly what: string
-  readonly actual: unknown
-  readonly expected: unknown
-  constructor(what: string, actual: unknown, expected: unknown) {
-    this.what = what
-    this.actual = actual
-    this.expected = expected
-  }
+  constructor(readonly what: string, readonly actual: unknown, readonly expected: unknown) {}
 }
 
 /** A shortfall below this many tokens is a rounding error. */

@@ -13,19 +13,18 @@ import type { Ask, Reservation, RetryQuotaStore } from "../../RetryQuotaStore.ts
  * @internal
  */
 export class Ledger extends DelegatingStore {
-  /** The store with the tokens. */
-  readonly store: RetryQuotaStore
-  /** Whether tokens can come from elsewhere: from calls that succeed, or from a refill. */
-  readonly gains: boolean
   /** Tokens of retries that were sent and did not succeed, of first sends, and of reservations spent by their owner. */
   spent = 0
   private readonly open = new Set<Reservation>()
   private readonly asks = new Set<object>()
 
-  constructor(store: RetryQuotaStore, gains: boolean) {
+  constructor(
+    /** The store with the tokens. */
+    readonly store: RetryQuotaStore,
+    /** Whether tokens can come from elsewhere: from calls that succeed, or from a refill. */
+    readonly gains: boolean
+  ) {
     super()
-    this.store = store
-    this.gains = gains
   }
 
   override reserve(cost: number, clock: Clock.Clock): Reservation | undefined | Ask {

@@ -88,10 +88,8 @@ class Steady implements AdaptiveRateLimiter.Gate {
   sent = 0
   /** Passes neither settled nor canceled. */
   open = 0
-  private readonly gate: Gate
 
-  constructor(gate: Gate) {
-    this.gate = gate
+  constructor(private readonly gate: Gate) {
     this.order = gate.order
     this.fillRate = gate.fillRate
   }

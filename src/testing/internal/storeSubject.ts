@@ -52,16 +52,10 @@ export class Asker {
  * @internal
  */
 export class Subject {
-  readonly store: RetryQuotaStore
-  readonly time: Time
-  readonly slack: number
   /** As many tokens as it can hold, or enough. */
   readonly size: number
 
-  constructor(store: RetryQuotaStore, time: Time, slack: number) {
-    this.store = store
-    this.time = time
-    this.slack = slack
+  constructor(readonly store: RetryQuotaStore, readonly time: Time, readonly slack: number) {
     this.size = Number.isFinite(store.capacity) ? store.capacity : 1000
   }
 

@@ -55,12 +55,11 @@ class Interrupting implements Scheduler.Scheduler {
   waits = 0
   waited: Duration.Duration | undefined = undefined
   readonly executionMode: Scheduler.Scheduler["executionMode"]
-  private readonly base: Scheduler.Scheduler
-  private readonly at: { readonly step: number; readonly wait: number }
 
-  constructor(base: Scheduler.Scheduler, at: { readonly step: number; readonly wait: number }) {
-    this.base = base
-    this.at = at
+  constructor(
+    private readonly base: Scheduler.Scheduler,
+    private readonly at: { readonly step: number; readonly wait: number }
+  ) {
     this.executionMode = base.executionMode
   }
 

@@ -36,10 +36,8 @@ export class Witness implements SendGate {
   held = 0
   settled = 0
   canceled = 0
-  private readonly gate: SendGate
 
-  constructor(gate: SendGate) {
-    this.gate = gate
+  constructor(private readonly gate: SendGate) {
     this.order = gate.order
   }
 
@@ -114,15 +112,13 @@ export const endings: ReadonlyArray<Omit<Outcome, "nowMillis">> = [
  * @internal
  */
 export class GateSubject {
-  readonly gate: SendGate
-  /** How many sends are tried until it holds one back. */
-  readonly most: number
   private ends = 0
 
-  constructor(gate: SendGate, most: number) {
-    this.gate = gate
-    this.most = most
-  }
+  constructor(
+    readonly gate: SendGate,
+    /** How many sends are tried until it holds one back. */
+    readonly most: number
+  ) {}
 
   /** Asks, in one step. */
   enter(attempt = 1, clock?: Clock.Clock): Effect.Effect<Entry> {

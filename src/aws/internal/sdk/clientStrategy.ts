@@ -21,16 +21,10 @@ interface SdkCall {
 
 /** One of our tokens, in the SDK's form. */
 class SdkToken extends Deliverable implements StandardRetryToken {
-  readonly owner: SdkStrategy
-  readonly token: RetryStrategy.Token
-  readonly call: SdkCall
   readonly $retryLog: { readonly acquisitionDelay: number }
 
-  constructor(owner: SdkStrategy, token: RetryStrategy.Token, call: SdkCall) {
+  constructor(readonly owner: SdkStrategy, readonly token: RetryStrategy.Token, readonly call: SdkCall) {
     super()
-    this.owner = owner
-    this.token = token
-    this.call = call
     this.$retryLog = { acquisitionDelay: Duration.toMillis(Duration.sum(token.waited, token.delay)) }
   }
 
@@ -79,16 +73,12 @@ const clientError = { [RetryInfo.TypeId]: RetryInfo.notRetryable, [Refused]: tru
 export class SdkStrategy implements RetryStrategyV2 {
   readonly mode: "standard" | "adaptive"
   readonly maxAttempts: number
-  private readonly service: RetryStrategy.Service<unknown>
-  private readonly context: Context.Context<never>
 
   constructor(
-    service: RetryStrategy.Service<unknown>,
-    context: Context.Context<never>,
+    private readonly service: RetryStrategy.Service<unknown>,
+    private readonly context: Context.Context<never>,
     { adaptive, maxAttempts }: { readonly adaptive: boolean; readonly maxAttempts: number }
   ) {
-    this.service = service
-    this.context = context
     this.mode = adaptive ? "adaptive" : "standard"
     this.maxAttempts = maxAttempts
   }
