@@ -1,6 +1,6 @@
 import * as Effect from "effect/Effect"
 import { overTime } from "./overTime.ts"
-import { InvalidScenario, type Problem } from "./problem.ts"
+import { InvalidScenario } from "./problem.ts"
 import type { Scenario, ServiceSettings } from "./scenario.ts"
 import { millis } from "./units.ts"
 
@@ -36,14 +36,11 @@ export const isBounded = ({ services }: Scenario): boolean =>
     (capacity ?? connections ?? limit ?? workers) !== undefined || millis(slowdown) > 0
   )
 
-/** What asks for a recovery of a scenario that nothing bounds. */
-export const unknownRecovery = (path: string): Problem => ({
-  path,
-  problem: "is not known: no service has a capacity, workers, connections, a limit or a slowdown"
-})
+/** Why nothing can be said of a recovery where nothing bounds a service. */
+export const unbounded = "not known: no service has a capacity, workers, connections, a limit or a slowdown"
 
 /** Refuses such scenarios where a recovery decides. */
 export const bounded = (scenarios: ReadonlyArray<Scenario>): Effect.Effect<void, InvalidScenario> =>
   scenarios.every(isBounded)
     ? Effect.void
-    : Effect.fail(new InvalidScenario({ problems: [unknownRecovery("whether calls recover")] }))
+    : Effect.fail(new InvalidScenario({ problems: [{ path: "", problem: `whether calls recover is ${unbounded}` }] }))

@@ -9,7 +9,7 @@ import { fromJson } from "effect-retry/RetryPolicyJson"
 import * as RetryQuota from "effect-retry/RetryQuota"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
-import { isBounded, unknownRecovery } from "./bounds.ts"
+import { isBounded, unbounded } from "./bounds.ts"
 import { storeOf } from "./budget.ts"
 import type { Time } from "./fields.ts"
 import { budgetOf, concurrencyOf, coolDownOf, hedgeOf, throttleOf } from "./policy.ts"
@@ -78,7 +78,7 @@ class Inspection {
   private expectations(): void {
     if (isBounded(this.scenario)) return
     for (const key of ["recoveredWithin", "recoversInRuns"] as const) {
-      if (this.scenario.expect?.[key] !== undefined) this.problems.push(unknownRecovery(`expect.${key}`))
+      if (this.scenario.expect?.[key] !== undefined) this.report(["expect", key], `is ${unbounded}`)
     }
   }
 
