@@ -194,14 +194,14 @@ export class Run {
    */
   admits(): Effect.Effect<boolean, unknown> | undefined {
     const { attempt, deadlineAtMillis, world } = this
-    const untilMillis = attempt === 0 ? Infinity : deadlineAtMillis
     const isFree = world.gates.length === 0 && world.observer.onSend === undefined &&
-      (attempt === 0 ? world.isQuiet : untilMillis === Infinity)
+      (attempt === 0 ? world.isQuiet : deadlineAtMillis === Infinity)
     if (isFree) return undefined
     const permit = this.permit ??= new Permit(world, attempt)
-    if (attempt > 0) permit.failureClass = failureClass(this.info)
-    const admitted = admissionUntil(world, permit, untilMillis)
-    return attempt === 0 ? admitted : admitted && Effect.catch(admitted, () => {
+    if (attempt === 0) return admissionUntil(world, permit, Infinity)
+    permit.failureClass = failureClass(this.info)
+    const admitted = admissionUntil(world, permit, deadlineAtMillis)
+    return admitted && Effect.catch(admitted, () => {
       this.gate = permit.gate
       return Effect.succeed(false)
     })

@@ -116,7 +116,10 @@ export interface Rule<State = any> {
    * they are refused as `"timing-out"`. Default: they may.
    */
   readonly admitsRetries?: ((state: State, sinceDropMillis: number) => boolean) | undefined
-  /** The state after a failure that is no drop, such as a 404. The limit stays. Default: the same state. */
+  /**
+   * The state after a failure that is neither a drop nor retryable, such as a 404. The limit stays. Default: the same
+   * state.
+   */
   readonly answered?: ((state: State) => State) | undefined
 }
 
@@ -158,8 +161,8 @@ const timedBelow = 4
  * - success: `limit = min(maximum, limit + increase)` if `inFlight >= limit / 2`, and at least 1; less while successes
  *   are slow: from an increase in full at a mean time of half the last timeout seen, to `0.4 / limit` of it from 0.65
  *   on. A timeout that took no longer than successes do, such as an immediate 504, is not one of these;
- * - a retry is not sent in the ten seconds after a timeout, until a send is answered in whatever way; if the timeout
- *   before was alone, two in a row are needed;
+ * - a retry is not sent in the 30 seconds after a timeout, until a send succeeds, is refused or fails for good; if the
+ *   timeout before was alone, two in a row are needed;
  * - a send waits for a slot for a quarter of the last timeout seen, at most 250 milliseconds;
  * - below 1: one send, then a pause of `t * (1 / limit - 1) * (0.5 + random)`, `t` the longer of the mean time of
  *   successes and the time of the last drop, from 20 milliseconds to 1 second.

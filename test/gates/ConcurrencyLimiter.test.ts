@@ -448,7 +448,7 @@ describe("ConcurrencyLimiter", () => {
       }))
   }
 
-  it.effect("a retry is sent again ten seconds after the last timeout, and after any answer", () =>
+  it.effect("a retry is sent again 30 seconds after the last timeout, and after a final answer", () =>
     Effect.gen(function*() {
       const ends = Effect.fnUntraced(function*(delay: number, between?: Effect.Effect<unknown, unknown>) {
         const limiter = yield* ConcurrencyLimiter.make()
@@ -461,9 +461,10 @@ describe("ConcurrencyLimiter", () => {
         yield* TestClock.adjust("1 minute")
         return sends
       })
-      assert.strictEqual(yield* ends(9999), 1)
-      assert.strictEqual(yield* ends(10_000), 2)
+      assert.strictEqual(yield* ends(29_999), 1)
+      assert.strictEqual(yield* ends(30_000), 2)
       assert.strictEqual(yield* ends(10, Effect.die("defect")), 1)
+      assert.strictEqual(yield* ends(10, Effect.fail(new Transient())), 1)
       assert.strictEqual(yield* ends(10, Effect.fail(new Terminal())), 2)
       assert.strictEqual(yield* ends(10, Effect.fail({ status: 404 })), 2)
       assert.strictEqual(yield* ends(10, Effect.void), 2)

@@ -102,7 +102,7 @@ describe("the gate of a concurrency limiter", () => {
       assert.deepStrictEqual([gate.inFlight, gate.waiting], [1, 1])
     }))
 
-  it.effect("the rule hears how long ago the last drop was, and of each answer that is none; a hedge is no retry", () =>
+  it.effect("the rule hears how long ago the last drop was, and of each final answer that is none; a hedge is no retry", () =>
     Effect.gen(function*() {
       const { rule } = scripted(9)
       const asked: Array<readonly [step: number, sinceDropMillis: number]> = []
@@ -114,15 +114,16 @@ describe("the gate of a concurrency limiter", () => {
         }
       })
       const retries = (name: string) => send(name, { attempt: 2, failureClass: "timeout" })
-      for (const name of ["a", "b", "c", "d"]) yield* send(name)
+      for (const name of ["a", "b", "c", "d", "e"]) yield* send(name)
       yield* retries("1")
       end("a", "Failure", { info: RetryInfo.timedOut })
       yield* TestClock.adjust(70)
       yield* retries("2")
-      end("b", "Failure", { error: { status: 404 } })
+      end("b", "Failure", { info: RetryInfo.notRetryable })
       end("c", "Unknown")
+      end("d", "Failure", { info: RetryInfo.transient })
       yield* retries("3")
-      end("d", "Success")
+      end("e", "Success")
       yield* retries("4")
       assert.deepStrictEqual(asked, [[0, Infinity], [1, 70], [101, 70], [102, 70]])
       assert.lengthOf(log.filter((line) => line.includes("timing-out")), 4)

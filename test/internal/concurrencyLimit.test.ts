@@ -144,11 +144,11 @@ describe("the adaptive concurrency limit", () => {
   })
 
   it("admits retries until a timeout, or a second one where single ones are by chance", () => {
-    const admits = (of: Partial<Concurrency.Concurrency>, sinceDropMillis = 9999) =>
+    const admits = (of: Partial<Concurrency.Concurrency>, sinceDropMillis = 29_999) =>
       Concurrency.admitsRetries({ ...state, ...of }, sinceDropMillis)
     assert.deepStrictEqual([0, 1, 2].map((timeouts) => admits({ timeouts })), [true, false, false])
     assert.deepStrictEqual([0, 1, 2].map((timeouts) => admits({ timeouts, isStray: true })), [true, true, false])
-    assert.isTrue(admits({ timeouts: 2 }, 10_000))
+    assert.isTrue(admits({ timeouts: 2 }, 30_000))
   })
 
   it("an answer that is neither ends a row of timeouts, and changes nothing else", () => {

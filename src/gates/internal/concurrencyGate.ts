@@ -18,7 +18,7 @@ interface ConcurrencyRule<State> {
   /** Whether sends made now are timed. */
   readonly isTimed: (state: State) => boolean
   readonly pauseMillis: (state: State, random: number) => number
-  /** The state after a failure that is no drop. */
+  /** The state after a final failure that is no drop. */
   readonly answered: (state: State) => State
   /** Whether retries are sent now. */
   readonly admitsRetries: (state: State, sinceDropMillis: number) => boolean
@@ -55,6 +55,9 @@ class Slot implements Pass {
     this.gate.canceled()
   }
 }
+
+/** An answer of a service that works: not a 503, nor a lost connection. */
+const isFinal = ({ info }: Outcome): boolean => info === undefined || info.safety === "No"
 
 /** How long the resource counts as strained after a drop. Source: the simulated outages of `docs/overload.md`. */
 const strainedMillis = 10_000
@@ -169,7 +172,7 @@ export class ConcurrencyGate<E> extends Stateful<Level> implements SendGate<E> {
     const counted = outcomeOf(outcome)
     const level = this.state
     if (counted === undefined) {
-      if (outcome._tag === "Failure") this.state = { ...level, rule: rule.answered(level.rule) }
+      if (outcome._tag === "Failure" && isFinal(outcome)) this.state = { ...level, rule: rule.answered(level.rule) }
       return
     }
     const next = rule.next(level.rule, {

@@ -121,8 +121,11 @@ const timedOut = (state: Concurrency, { rttMillis = 0 }: ConcurrencySample): Con
 export const next = (state: Concurrency, config: ConcurrencyConfig, sample: ConcurrencySample): Concurrency =>
   sample.outcome === "success" ? grown(state, config, sample) : cut(state, config, sample)
 
-/** A timeout says nothing about a retry this long after it. Chosen: longer than the backoff of three attempts. */
-const hopelessMillis = 10_000
+/**
+ * A timeout says nothing about a retry this long after it. Source: `load-shedding` of `docs/overload.md`, which loses a
+ * point with a third of it and 1,000 processes.
+ */
+const hopelessMillis = 30_000
 
 /** After a timeout a retry only adds to an outage; where the last timeout was a random one, after the second in a row. */
 export const admitsRetries = ({ isStray, timeouts }: Concurrency, sinceDropMillis: number): boolean =>
