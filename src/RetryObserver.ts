@@ -35,8 +35,8 @@ export interface RetryObserver {
   /** An attempt ended with a success, or with a typed failure and its error. */
   readonly onAttempt?: Callback<boolean> | undefined
   /**
-   * A retry will be made, after its delay. Under `Effect.retry`, other conditions may still stop it, so it is notified
-   * when the delay is over.
+   * A retry will be made, after its delay, unless a gate then refuses it: see `onSend`. Under `Effect.retry`, other
+   * conditions may still stop it, so it is notified when the delay is over.
    */
   readonly onRetry?: Callback<Retry> | undefined
   /** What happens to a hedge: see `Hedge`. The error is that of a hedge that was sent and failed. */

@@ -81,18 +81,18 @@ export const callDuration: Metric.Histogram<number> = seconds(
 )
 
 /**
- * Retries; attribute `class`: `"throttling"`, `"timeout"`, `"transient"` or `"unknown"`.
+ * Retries that were sent; attribute `class`: `"throttling"`, `"timeout"`, `"transient"` or `"unknown"`.
  *
  * @category metrics
  * @since 0.1.0
  */
 export const retries: Metric.Counter<number> = Metric.counter("retry_retries_total", {
-  description: "Retries",
+  description: "Retries that were sent",
   incremental: true
 })
 
 /**
- * Delays before retries, in seconds; attribute `class` as in {@link retries}.
+ * Delays before retries, also of those that were not sent in the end, in seconds; attribute `class` as in {@link retries}.
  *
  * @category metrics
  * @since 0.1.0
@@ -430,6 +430,7 @@ const timing = (seriesOf: SeriesOf) => ({
     const series = seriesOf(context)
     const since = now(context)
     series.show(context)
+    if (send.failureClass) series.counted.retries(send.failureClass).updateUnsafe(1, context)
     const settle = (outcome: Outcome): void => {
       const ended = outcomes[outcome._tag]
       const counter = ended === "failure"
@@ -451,9 +452,7 @@ const timing = (seriesOf: SeriesOf) => ({
 const counting = (seriesOf: SeriesOf) => ({
   onRetry: ({ cost, delayMillis, info }, _error, context) => {
     const series = seriesOf(context)
-    const kind = failureClass(info)
-    series.counted.retries(kind).updateUnsafe(1, context)
-    series.counted.delays(kind).updateUnsafe(delayMillis / 1000, context)
+    series.counted.delays(failureClass(info)).updateUnsafe(delayMillis / 1000, context)
     series.paid(cost)
     series.show(context)
   },

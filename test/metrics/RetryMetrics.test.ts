@@ -25,7 +25,7 @@ import * as PrometheusMetrics from "effect/observability/PrometheusMetrics"
 import * as Random from "effect/Random"
 import * as TestClock from "effect/testing/TestClock"
 import * as Tracer from "effect/Tracer"
-import { constantRandom, scripted, Terminal, Transient } from "../utils/call.ts"
+import { constantRandom, scripted, Terminal, TimedOut, Transient } from "../utils/call.ts"
 
 /** Runs with a registry of its own. */
 const ownRegistry = <A, E, R>(self: Effect.Effect<A, E, R>) =>
@@ -107,6 +107,38 @@ describe("RetryMetrics, timed", () => {
         })
       }).pipe(
         Effect.provide([RetryQuota.layer(), ConcurrencyLimiter.layer(), CoolDown.layer(), metered]),
+        ownRegistry
+      ))
+
+    it.effect(`${form}: counts the retries that are sent, no hedges, and none that a gate refuses`, () =>
+      Effect.gen(function*() {
+        const call = scripted([new Transient(), new TimedOut()])
+        yield* inTime(run(taking(call.effect, 100)))
+        const counts = { ...yield* reading(/retries|_delay_/) }
+        assert.deepStrictEqual(counts, {
+          "retry_retries_total class=transient": 1,
+          "retry_delay_seconds class=transient": [1, 1],
+          "retry_delay_seconds class=timeout": [1, 1]
+        })
+        yield* inTime(run(scripted([new TimedOut(), new TimedOut()]).effect))
+        assert.strictEqual((yield* reading(/retries/))["retry_retries_total class=timeout"], undefined)
+        let sends = 0
+        const hedged = Hedge.hedged(Effect.suspend(() => ++sends === 1 ? Effect.never : Effect.succeed(1)), {
+          after: 10
+        })
+        yield* TestClock.adjust("1 minute")
+        yield* inTime(run(Effect.provideService(hedged, Hedge.Hedge, yield* Hedge.Hedge)))
+        assert.deepStrictEqual(yield* reading(/retries|hedges/), {
+          "retry_retries_total class=transient": 1,
+          "retry_hedges_total event=sent": 1,
+          "retry_hedges_total event=won": 1
+        })
+      }).pipe(
+        Effect.provide([
+          ConcurrencyLimiter.layer({ rule: { ...ConcurrencyLimiter.adaptive(), limit: () => 9 } }),
+          Layer.unwrap(Effect.map(RetryQuota.make(), ({ store }) => Hedge.layer({ budget: store }))),
+          metered
+        ]),
         ownRegistry
       ))
   }
