@@ -130,7 +130,7 @@ export const traces: Readonly<Record<string, Readonly<Record<string, string>>>> 
     awsStandard: "af099bb6eb0bda88"
   },
   "near-the-timeout": {
-    written: "87f9606ebf39094d",
+    written: "93bb3dd305fdf8bb",
     awsStandard: "7ebcf8b0e84546b9"
   },
   "broken-instance": {
