@@ -5,6 +5,7 @@ import * as RetryHttp from "effect-retry/RetryHttp"
 import * as RetryPolicyImport from "effect-retry/RetryPolicyImport"
 import * as RetryPolicyJson from "effect-retry/RetryPolicyJson"
 import * as Kit from "effect-retry/testing"
+import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -481,6 +482,42 @@ describe("fromEnvoyRoute", () => {
       assert.deepStrictEqual(yield* ends("retriable-status-codes", [429]), [429])
       assert.deepStrictEqual(yield* ends("connect-failure"), ["ECONNREFUSED"])
       assert.deepStrictEqual(yield* ends("unavailable"), [14])
+    }))
+
+  it.effect("finds resets, timeouts and statuses as clients show them", () =>
+    Effect.gen(function*() {
+      const reset = Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" })
+      const fetchFailed = new TypeError("fetch failed", { cause: reset })
+      const errors = {
+        bare: reset,
+        "of fetch": fetchFailed,
+        "of Effect's client": transport(fetchFailed),
+        "time of the try": new Cause.TimeoutError(),
+        "time of a signal": new DOMException("late", "TimeoutError"),
+        "time of Effect's client": transport(new Cause.TimeoutError()),
+        "a 503 within": new Error("order", { cause: { status: 503, cause: reset } }),
+        "a 404 within": new Error("order", { cause: { status: 404, cause: reset } }),
+        "a refused stream within": transport(
+          { code: "ERR_HTTP2_STREAM_ERROR", message: "Stream closed with error code NGHTTP2_REFUSED_STREAM" }
+        ),
+        "a gRPC status within": new Error("order", { cause: { code: 14, details: "down" } }),
+        "a redirect": { status: 301 },
+        "of a program": new Error("order")
+      }
+      const retried = (on: string, codes: ReadonlyArray<number> = []) =>
+        Effect.map(imported({ retry_on: on, retriable_status_codes: codes }), ({ classifier }) =>
+          Object.entries(errors).filter(([, error]) =>
+            Option.getOrThrow(classifier(error)).safety === "Yes"
+          )
+            .map(([name]) => name))
+      const resets = Object.keys(errors).slice(0, 6)
+      const [unavailable, , stream, grpc] = Object.keys(errors).slice(6)
+      assert.deepStrictEqual(yield* retried("reset"), [...resets, stream])
+      assert.deepStrictEqual(yield* retried("5xx"), [...resets, unavailable, stream])
+      assert.deepStrictEqual(yield* retried("gateway-error"), [...resets, unavailable, stream])
+      assert.deepStrictEqual(yield* retried("refused-stream"), [stream])
+      assert.deepStrictEqual(yield* retried("unavailable"), [grpc])
+      assert.deepStrictEqual(yield* retried("retriable-status-codes", [301, 404]), ["a 404 within", "a redirect"])
     }))
 
   it.effect("names what is wrong", () =>

@@ -1,7 +1,7 @@
 import * as Duration from "effect/Duration"
 import * as Option from "effect/Option"
 import * as Backoff from "../../Backoff.ts"
-import { isNeverSent, isRefusedStream } from "../../internal/classification/errorCodes.ts"
+import { findCause, isNeverSent, isRefusedStream, isTimeout } from "../../internal/classification/errorCodes.ts"
 import { statusOf } from "../../internal/classification/wire.ts"
 import { type Fields, known, type Path, refuse } from "../../internal/invalidField.ts"
 import { get } from "../../internal/tryGet.ts"
@@ -21,17 +21,23 @@ export interface Route extends Imported {
   readonly perTryTimeout: Option.Option<Duration.Duration>
 }
 
-/** Whether a kind of `retry_on` applies to an error, given its status. */
+/** Whether a kind of `retry_on` applies to an error, given the status of the answer in it, if there was one. */
 type Condition = (error: unknown, status: number | undefined) => boolean
 
 const isOf = (...statuses: ReadonlyArray<number>): Condition => (_, status) =>
   status !== undefined && statuses.includes(status)
 
-const isGrpc = (status: number): Condition => (error) => get(error, "code") === status
+const isIn = (error: unknown, is: (cause: unknown) => boolean): boolean => findCause(error, is) !== undefined
 
-/** There was no response. */
+const isGrpc = (status: number): Condition => (error) => isIn(error, (cause) => get(cause, "code") === status)
+
+const byNetwork = RetryClassifier.followingCause(RetryClassifier.network)
+
+const hasStatus = (error: unknown): boolean => statusOf(error) !== undefined
+
+/** There was no response: the connection failed, or the time of the try was over. */
 const isReset: Condition = (error, status) =>
-  status === undefined && Option.isSome(RetryClassifier.classify(RetryClassifier.network, error))
+  status === undefined && (isIn(error, isTimeout) || Option.isSome(RetryClassifier.classify(byNetwork, error)))
 
 const isServerError: Condition = (_, status) => status !== undefined && status >= 500
 
@@ -42,8 +48,8 @@ const conditions: { readonly [name: string]: Condition } = {
   "5xx": orReset(isServerError),
   "gateway-error": orReset(isOf(502, 503, 504)),
   "reset": isReset,
-  "connect-failure": (error) => isNeverSent(error),
-  "refused-stream": (error) => isRefusedStream(error),
+  "connect-failure": isNeverSent,
+  "refused-stream": (error) => isIn(error, isRefusedStream),
   "retriable-4xx": isOf(409),
   "cancelled": isGrpc(1),
   "deadline-exceeded": isGrpc(4),
@@ -127,7 +133,7 @@ export const envoyRoute = (json: unknown): Route => {
   const perTryMillis = durationOf(perTry, perTryPath, 0)
   return {
     policy: deadlineMillis === 0 ? policy : policy.pipe(RetryPolicy.deadline(deadlineMillis)),
-    classifier: retryingIf((error) => isRetried(error, statusOf(error))),
+    classifier: retryingIf((error) => isRetried(error, statusOf(findCause(error, hasStatus)))),
     perTryTimeout: perTryMillis === 0 ? Option.none() : Option.some(Duration.millis(perTryMillis))
   }
 }
