@@ -117,6 +117,25 @@ describe("a veto holds under an imported classifier: an error", () => {
       }
     }))
 
+  it.effect("also of a body, where RetryHttp is given the classifier", () =>
+    Effect.gen(function*() {
+      const spent = {
+        status: 429,
+        headers: { "content-type": "application/json" },
+        body: `{"error":{"code":"insufficient_quota"}}`
+      }
+      const route = {
+        retry_policy: { retry_on: "retriable-status-codes", retriable_status_codes: [429], num_retries: 2 }
+      }
+      const { classifier, policy } = yield* RetryPolicyImport.fromEnvoyRoute({ route })
+      for (const own of [classifier, RetryClassifier.defaultClassifier]) {
+        const { client, times } = clientOf([spent, spent, spent])
+        const response = yield* Kit.runToEnd(RetryHttp.retry(client, policy, { classifier: own }).get("http://a/"))
+        assert.strictEqual(times.length, 1)
+        assert.strictEqual(yield* response.text, spent.body)
+      }
+    }))
+
   it.effect("keeps its reason", () =>
     Effect.gen(function*() {
       const { policy, classifier } = yield* RetryPolicyImport.fromTemporal({})

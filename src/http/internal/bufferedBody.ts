@@ -18,17 +18,10 @@ const maxMillis = 1000
 
 const json = /^application\/(?:[\w.+-]+\+)?json\b/i
 
-/** What was read of a body before the caller asked for it. */
-export interface Ahead {
-  /** The whole body; `undefined` if it is too long, or does not arrive. */
-  readonly text: string | undefined
-  /** Stops reading. */
-  readonly close: Effect.Effect<void>
-}
+const closes = new WeakMap<HttpClientResponse, Effect.Effect<void>>()
 
-const aheads = new WeakMap<HttpClientResponse, Ahead>()
-
-export const aheadOf = (response: HttpClientResponse): Ahead | undefined => aheads.get(response)
+/** Stops reading a body that is read before the caller asks for it; `undefined` if none is. */
+export const closeOf = (response: HttpClientResponse): Effect.Effect<void> | undefined => closes.get(response)
 
 /** Whether the body may say more than the status: that there is no credit, or that a pattern looks malicious. */
 export const isWorthReading = ({ headers, status }: HttpClientResponse): boolean =>
@@ -45,8 +38,16 @@ const unread = typeof FinalizationRegistry === "undefined"
   ? undefined
   : /* @__PURE__ */ new FinalizationRegistry((close: Effect.Effect<void>) => void Effect.runFork(close))
 
-/** The same response, with that stream as its body. */
-const withBody = (response: HttpClientResponse, stream: Bytes, close: Effect.Effect<void>): HttpClientResponse => {
+/**
+ * The same response, with that stream as its body. Classifiers find its text in `data`, as in a response of axios;
+ * `undefined` if it is too long, or does not arrive.
+ */
+const withBody = (
+  response: HttpClientResponse,
+  stream: Bytes,
+  close: Effect.Effect<void>,
+  data: string | undefined
+): HttpClientResponse => {
   let replayed: HttpClientResponse | undefined
   const body = (): HttpClientResponse => {
     unread?.unregister(body)
@@ -60,7 +61,7 @@ const withBody = (response: HttpClientResponse, stream: Bytes, close: Effect.Eff
     get: () => name === "stream" ? Stream.suspend(() => body().stream) : read(name),
     enumerable: true
   }])
-  return Object.create(response, Object.fromEntries(getters))
+  return Object.create(response, { ...Object.fromEntries(getters), data: { value: data } })
 }
 
 /** Reads the beginning of a body, and returns the rest, if any. */
@@ -106,9 +107,9 @@ export const readAhead = (response: HttpClientResponse): Effect.Effect<HttpClien
         return restore(Effect.timeoutOption(Fiber.await(reading), maxMillis)).pipe(
           Effect.map(Option.flatMap(Exit.getSuccess)),
           Effect.map((rest) => {
-            const whole = withBody(response, body, close)
             const isWhole = Option.isSome(rest) && rest.value === undefined
-            aheads.set(whole, { text: isWhole ? decoded(chunks) : undefined, close })
+            const whole = withBody(response, body, close, isWhole ? decoded(chunks) : undefined)
+            closes.set(whole, close)
             return whole
           }),
           Effect.onInterrupt(() => Effect.forkDetach(close))

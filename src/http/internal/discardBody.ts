@@ -1,7 +1,7 @@
 import * as Effect from "effect/Effect"
 import type { HttpClientResponse } from "effect/http/HttpClientResponse"
 import * as Stream from "effect/Stream"
-import { aheadOf } from "./bufferedBody.ts"
+import { closeOf } from "./bufferedBody.ts"
 
 /** A longer body is not read just to reuse its connection. */
 const maxDrainedBytes = 65_536
@@ -24,9 +24,9 @@ const aborted = (response: HttpClientResponse): Effect.Effect<unknown> =>
  * slowly must not delay an interruption.
  */
 export const discard = (response: HttpClientResponse, reuse: boolean): Effect.Effect<void> => {
-  const ahead = aheadOf(response)
-  const closed = ahead?.close ?? aborted(response)
-  const gone = reuse && ahead === undefined
+  const close = closeOf(response)
+  const closed = close ?? aborted(response)
+  const gone = reuse && close === undefined
     ? Effect.catchCause(Effect.suspend(() => drained(response)), () => closed)
     : closed
   return Effect.asVoid(Effect.forkDetach(gone, { startImmediately: true, uninterruptible: true }))

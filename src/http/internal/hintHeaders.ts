@@ -13,7 +13,7 @@ import {
   secondsOrDate
 } from "../../internal/classification/hint.ts"
 import type { Answer } from "../../internal/classification/wire.ts"
-import { aheadOf } from "./bufferedBody.ts"
+import { get } from "../../internal/tryGet.ts"
 
 /**
  * Reads how long a response asks the client to wait; `undefined` if it says nothing meaningful.
@@ -33,7 +33,7 @@ const maxHintMillis = 86_400_000
 export const answerOf = (response: HttpClientResponse): Answer & Headed => ({
   status: response.status,
   header: (name) => response.headers[name],
-  bodies: () => [aheadOf(response)?.text]
+  bodies: () => [get(response, "data")]
 })
 
 const ofResponse = (reader: Reader): HintReader => (response, nowMillis) => reader(answerOf(response), nowMillis)
