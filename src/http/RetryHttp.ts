@@ -79,7 +79,7 @@ export interface Options extends ClassifierOptions {
    */
   readonly classifier?: RetryClassifier.RetryClassifier | undefined
   /**
-   * How long one attempt may take until its response begins. No retry begins after `RetryPolicy.deadline`, so with
+   * How long one attempt may take until its response begins, and the JSON body of a 429 or 503 is waited for. No retry begins after `RetryPolicy.deadline`, so with
    * both, a call has its response, or has failed, after the sum of the two. An attempt that takes longer is aborted and
    * fails with an `HttpClientError`: a `TransportError` whose cause is a `TimeoutError`. Its request shows only method,
    * host and path; classifiers see the whole request. Above 0. Default: no such limit.

@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as HttpClient from "effect/http/HttpClient"
-import type { HttpClientResponse } from "effect/http/HttpClientResponse"
+import { fromWeb, type HttpClientResponse } from "effect/http/HttpClientResponse"
 import type * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
@@ -49,6 +49,7 @@ const serve = (answer: (response: http.ServerResponse, nth: number) => void) =>
   })
 
 const policy = Backoff.fixed({ delay: 0 }).pipe(RetryPolicy.maxAttempts(3))
+const once = RetryPolicy.maxAttempts(policy, 1)
 
 const problem = (fields: object) => JSON.stringify(fields)
 const noMoney = problem({ error: { message: "no money", code: "insufficient_quota", type: "insufficient_quota" } })
@@ -65,6 +66,32 @@ const clients: ReadonlyArray<readonly [string, Layer.Layer<HttpClient.HttpClient
   ["fetch", FetchHttpClient.layer],
   ["node:http", NodeHttpClient.layerNodeHttpOptions({ keepAlive: true })]
 ]
+
+describe("the body of a refusal that does not arrive is waited for", () => {
+  it.effect.each<[string, RetryHttp.Options, RetryPolicy.RetryPolicy, number]>([
+    ["for a second", {}, RetryPolicy.deadline(once, 1001), 1000],
+    ["until the attempt is over", { attemptTimeout: 200 }, once, 200],
+    ["until the deadline", {}, RetryPolicy.deadline(once, 300), 300],
+    ["until the deadline of a joined policy", {}, RetryPolicy.min([RetryPolicy.deadline(once, 300)]), 300],
+    ["until the first of both", { attemptTimeout: 200 }, RetryPolicy.deadline(once, 100), 100]
+  ])("%s", ([, options, policy, millis]) =>
+    Effect.gen(function*() {
+      const clock = yield* countedClock
+      const stalled = () => new ReadableStream({ start: (body) => body.enqueue(new TextEncoder().encode("{")) })
+      const client = HttpClient.make((request) =>
+        Effect.sync(() =>
+          fromWeb(request, new Response(stalled(), { status: 429, headers: { "content-type": "application/json" } }))
+        )
+      )
+      const call = yield* Effect.forkChild(clock.provide(RetryHttp.retry(client, policy, options).get("http://a/")))
+      yield* until(() => clock.asleep === 1)
+      yield* TestClock.adjust(millis - 1)
+      assert.strictEqual(clock.asleep, 1)
+      yield* TestClock.adjust(1)
+      assert.strictEqual(clock.asleep, 0)
+      assert.strictEqual((yield* Fiber.join(call)).status, 429)
+    }))
+})
 
 describe.each(clients)("RetryHttp reads what a refusal says: %s", (client, layer) => {
   const calls = (

@@ -13,7 +13,7 @@ import { short } from "../../internal/tryGet.ts"
 /** A longer body is not parsed for a problem. */
 const maxBytes = 65_536
 
-/** How long a decision waits for a body. */
+/** How long a decision waits for a body, if the attempt and the call last so long. */
 const maxMillis = 1000
 
 const json = /^application\/(?:[\w.+-]+\+)?json\b/i
@@ -90,7 +90,7 @@ const decoded = (chunks: ReadonlyArray<Uint8Array>): string => {
  * is read by a fiber that only the response refers to, so that it ends with it: its context is empty, since that of the
  * call holds the response.
  */
-export const readAhead = (response: HttpClientResponse): Effect.Effect<HttpClientResponse> =>
+export const readAhead = (response: HttpClientResponse, leftMillis: number): Effect.Effect<HttpClientResponse> =>
   Effect.uninterruptibleMask((restore) =>
     Effect.suspend(() => {
       const scope = Scope.makeUnsafe()
@@ -104,7 +104,7 @@ export const readAhead = (response: HttpClientResponse): Effect.Effect<HttpClien
           const read = Stream.fromIterable(chunks)
           return rest === undefined ? read : Stream.concat(read, Stream.fromPull(Effect.succeed(rest)))
         }).pipe(Stream.unwrap, Stream.ensuring(close))
-        return restore(Effect.timeoutOption(Fiber.await(reading), maxMillis)).pipe(
+        return restore(Effect.timeoutOption(Fiber.await(reading), Math.min(maxMillis, leftMillis))).pipe(
           Effect.map(Option.flatMap(Exit.getSuccess)),
           Effect.map((rest) => {
             const isWhole = Option.isSome(rest) && rest.value === undefined

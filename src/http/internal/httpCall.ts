@@ -9,12 +9,13 @@ import { type HttpClientRequest, setHeaders } from "effect/http/HttpClientReques
 import type { HttpClientResponse } from "effect/http/HttpClientResponse"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
-import type { Parts } from "../../engine/compiled.ts"
+import { limitsOf, type Parts } from "../../engine/compiled.ts"
 import { worldOf } from "../../engine/environment.ts"
 import { retrying as loop } from "../../engine/loop.ts"
 import { ClientThrottle } from "../../gates/ClientThrottle.ts"
 import { ConcurrencyLimiter } from "../../gates/ConcurrencyLimiter.ts"
 import { CoolDown } from "../../gates/CoolDown.ts"
+import { clockOf, monotonicMillis } from "../../internal/clock.ts"
 import { headersIn, remainingIn } from "../../internal/propagation.ts"
 import type { AnyContext, AnyFiber } from "../../internal/shared.ts"
 import { look } from "../../internal/tryGet.ts"
@@ -47,6 +48,8 @@ export interface Settings {
   readonly resource: ((request: HttpClientRequest) => string) | undefined
 }
 
+const now = (fiber = Fiber.getCurrent()!): number => monotonicMillis(clockOf(fiber))
+
 /** One call: the attempts at one request. */
 class HttpCall {
   /** The classifier around the call: for errors outside HTTP, and for vetoes. */
@@ -61,6 +64,9 @@ class HttpCall {
   /** The response that the attempt failed with; `undefined` if it failed with an error. */
   private response: HttpClientResponse | undefined = undefined
   private readonly oneShot: boolean
+  /** When the call and the attempt are out of time, in milliseconds of the monotonic clock. */
+  private readonly deadlineAtMillis: number
+  private untilMillis = Infinity
   private bodyForbids = false
   private isDropped = false
   private reuse = true
@@ -76,6 +82,7 @@ class HttpCall {
     this.known = inside(settings.classifier, this.outer)
     this.observer = observerOf(fiber.context)
     this.oneShot = isOneShot(request.body)
+    this.deadlineAtMillis = now(fiber) + limitsOf(parts).deadlineMillis
   }
 
   /** One attempt: a response that is a failure becomes an error. */
@@ -100,6 +107,7 @@ class HttpCall {
   private timely<E, R>(send: Send<E, R>): Send<E | HttpClientError, R> {
     return Effect.contextWith((context: Context.Context<R>) => {
       const millis = Math.min(this.settings.attemptTimeoutMillis ?? Infinity, remainingIn(context as AnyContext))
+      this.untilMillis = Math.min(this.deadlineAtMillis, now() + millis)
       if (millis === Infinity) return send
       const late = Effect.suspend(() => Effect.fail(timedOut(this.request, millis)))
       return millis === 0 ? late : Effect.timeoutOrElse(send, { duration: millis, orElse: () => late })
@@ -111,7 +119,7 @@ class HttpCall {
   ): Effect.Effect<HttpClientResponse, HttpClientResponse> => {
     if (!mayFail(response)) return Effect.succeed(response)
     return look(() => isWorthReading(response))
-      ? Effect.flatMap(readAhead(response), this.judged)
+      ? Effect.flatMap(readAhead(response, Math.max(0, this.untilMillis - now())), this.judged)
       : this.judged(response)
   }
 
