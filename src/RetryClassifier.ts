@@ -441,9 +441,9 @@ export const network: RetryClassifier = ofObject((error) => {
   if (codes.timeoutCodes.has(code)) return timedOut
   if (codes.isRefusedStream(error)) return transient
   const isFailed = codes.neverSentCodes.has(code) || codes.brokenCodes.has(code) || codes.saysNetworkFailed(error)
-  if (isFailed && codes.saysTimedOut(error)) return timedOut
-  if (isFailed ? codes.findCause(error, codes.isFinalCause) : codes.isFinalCause(error)) return veto
-  return isFailed ? transient : none
+  if (!isFailed) return codes.isFinalCause(error) ? veto : none
+  if (codes.saysTimedOut(error)) return timedOut
+  return codes.findCause(error, codes.isFinalCause) === undefined ? transient : veto
 })
 
 const byGrpcStatus = (status: number, error: unknown): RetryInfo.RetryInfo | undefined => {
