@@ -26,15 +26,18 @@ export const hedging =
     Effect.withFiber((fiber) => {
       if (!isRepeatable(request) || isOneShot(request.body)) return send
       const outer = fiber.getRef(CurrentClassifier)
+      const failures = new Set<unknown>()
       const sent: Effect.Effect<HttpClientResponse, E | HttpClientResponse, R> = Effect.flatMap(
         Effect.provideService(send, CurrentClassifier, outer),
         (response) =>
           mayFail(response) && Option.isSome(classify(classifier, response))
-            ? Effect.fail(response)
+            ? Effect.fail(failures.add(response) && response)
             : Effect.succeed(response)
       )
       return Hedge.use(({ home }) => race(sent, { ...options, release }, home)).pipe(
         Effect.provideService(CurrentClassifier, inside(classifier, outer)),
-        Effect.catch((failure) => isResponse(failure) ? Effect.succeed(failure) : Effect.fail(failure as E))
+        Effect.catch((failure) =>
+          failures.has(failure) ? Effect.succeed(failure as HttpClientResponse) : Effect.fail(failure as E)
+        )
       )
     })
