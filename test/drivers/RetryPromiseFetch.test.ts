@@ -7,7 +7,8 @@ import {
   RetryInfo,
   RetryObserver,
   RetryPolicy,
-  RetryQuota
+  RetryQuota,
+  SendGate
 } from "effect-retry"
 import * as RetryPromise from "effect-retry/RetryPromise"
 import * as Context from "effect/Context"
@@ -293,6 +294,26 @@ describe("options in place of services", () => {
     }))
     assert.isTrue(error instanceof RetryQuota.QuotaExhausted)
     assert.deepStrictEqual(asked, [])
+  })
+
+  it("classify: gates learn what it says of a failed send, and see a response that it knows nothing of as a success", async () => {
+    const outcomes: Array<unknown> = []
+    const gate: SendGate.SendGate = {
+      order: 1,
+      enter: (send) =>
+        send.hold({
+          settle: ({ _tag, info }) => outcomes.push([_tag, info?.throttling]),
+          cancel: () => undefined
+        })
+    }
+    class Seen extends SendGate.Service<Seen, unknown>()("test/drivers/RetryPromiseFetch/Seen") {}
+    const verdicts: Array<RetryPromise.Verdict> = [{ throttling: true }, undefined]
+    const answers = [() => Promise.reject(new Error("a")), () => Promise.resolve(new Response(null, { status: 404 }))]
+    await retryPromise(() => answers.shift()!(), policy, {
+      classify: () => Promise.resolve(verdicts.shift()),
+      context: Context.make(Seen, gate) as Context.Context<never>
+    })
+    assert.deepStrictEqual(outcomes, [["Failure", true], ["Success", undefined]])
   })
 
   it("onRetry and onStop get the error and the decision, and are waited for", async () => {
