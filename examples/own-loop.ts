@@ -35,7 +35,7 @@ export class Worker {
 
   /** Records that a job was sent, and how it ended. */
   sent(job: Job, outcome: { readonly error?: unknown }, nowMillis: number): string {
-    job.call.leave()
+    job.call.markSent()
     if (!("error" in outcome)) {
       job.call.succeeded()
       this.jobs.delete(job)

@@ -10,10 +10,10 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
-import type { Parts } from "./engine/compiled.ts"
-import { InsideCall, worldOf } from "./engine/environment.ts"
+import type { Compiled } from "./engine/compiled.ts"
+import { CurrentSend, environmentOf } from "./engine/environment.ts"
 import { retrying } from "./engine/loop.ts"
-import { partsIn } from "./engine/policy/policy.ts"
+import { compiledIn } from "./engine/policy/policy.ts"
 import { guarded } from "./engine/send.ts"
 import { checks } from "./internal/checks.ts"
 import type { Stop } from "./RetryDecision.ts"
@@ -49,7 +49,7 @@ import type { Stop } from "./RetryDecision.ts"
 export const attempt = <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.withFiber((fiber): any => {
     const { context } = fiber
-    return Context.get(context, InsideCall) === undefined ? guarded(self, worldOf(context), fiber) : self
+    return Context.get(context, CurrentSend) === undefined ? guarded(self, environmentOf(context), fiber) : self
   })
 
 /**
@@ -79,8 +79,10 @@ export const withRetry: {
     policy: Schedule.Schedule<unknown, E2, Err, R2>
   ): Effect.Effect<A, E | Err, R | R2>
 } = (...args: ReadonlyArray<any>): any => {
-  const parts = givenParts("withRetry", args[args.length - 1])
-  return args.length > 1 ? retrying(args[0], parts) : (self: Effect.Effect<any, any, any>) => retrying(self, parts)
+  const compiled = compiledArgument("withRetry", args[args.length - 1])
+  return args.length > 1
+    ? retrying(args[0], compiled)
+    : (self: Effect.Effect<any, any, any>) => retrying(self, compiled)
 }
 
 /**
@@ -110,14 +112,14 @@ export const withRetryOrElse: {
   ): Effect.Effect<A | A3, E3 | Err, R | R2 | R3>
 } = (...args: ReadonlyArray<any>): any => {
   const orElse = args[args.length - 1]
-  const parts = givenParts("withRetryOrElse", args[args.length - 2])
+  const compiled = compiledArgument("withRetryOrElse", args[args.length - 2])
   return args.length > 2
-    ? retrying(args[0], parts, orElse)
-    : (self: Effect.Effect<any, any, any>) => retrying(self, parts, orElse)
+    ? retrying(args[0], compiled, orElse)
+    : (self: Effect.Effect<any, any, any>) => retrying(self, compiled, orElse)
 }
 
 /** What a policy is made of, or a schedule lifted into one. */
-const givenParts = (name: string, policy: any): Parts =>
+const compiledArgument = (name: string, policy: any): Compiled =>
   Schedule.isSchedule(policy)
-    ? partsIn(policy)
+    ? compiledIn(policy)
     : checks(name).reject("policy", policy, "a schedule, such as awsStandard")

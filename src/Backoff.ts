@@ -11,7 +11,7 @@ import type * as Duration from "effect/Duration"
 import * as Delays from "./engine/delay.ts"
 import { jitterOf } from "./engine/policy/jitter.ts"
 import { fromSource } from "./engine/policy/policy.ts"
-import { type Checks, checksOf, flag, known } from "./internal/checks.ts"
+import { type Checks, checksOf, flag, rejectUnknown } from "./internal/checks.ts"
 import type { Jitter, RetryPolicy } from "./RetryPolicy.ts"
 
 /**
@@ -35,8 +35,8 @@ const backoff = (
 ): RetryPolicy => {
   const capMillis = capOf(check, baseMillis, options.cap)
   const jitter = jitterOf(check, options.jitter, "none")
-  known(check, options)
-  return fromSource(check.tag, check.given, Delays.growing(ceiling, jitter, capMillis))
+  rejectUnknown(check, options)
+  return fromSource(check.tag, check.input, Delays.growing(ceiling, jitter, capMillis))
 }
 
 const capOf = (check: Checks, baseMillis: number, cap: Duration.Input | undefined): number => {
@@ -127,7 +127,7 @@ export const fixed = (
   const check = checksOf("Backoff.fixed", options)
   const delayMillis = check.duration("delay", options.delay)
   check.names.add("jitter")
-  known(check, options)
+  rejectUnknown(check, options)
   return backoff(check, { jitter: options.jitter }, delayMillis, () => delayMillis)
 }
 
@@ -155,6 +155,6 @@ export const decorrelated = (options: {
   const baseMillis = check.duration("base", options.base)
   const capMillis = capOf(check, baseMillis, options.cap)
   const additive = flag(check, "additive", options.additive)
-  known(check, options)
-  return fromSource(check.tag, check.given, Delays.decorrelated(baseMillis, capMillis, additive))
+  rejectUnknown(check, options)
+  return fromSource(check.tag, check.input, Delays.decorrelated(baseMillis, capMillis, additive))
 }

@@ -14,8 +14,8 @@ import { constFalse, dual } from "effect/Function"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { failureOf, noFailure } from "./internal/cause.ts"
-import { factsOf, saidBy } from "./internal/classification/answer.ts"
-import { databaseFacts } from "./internal/classification/databaseErrors.ts"
+import { infoOfKind, kindOf } from "./internal/classification/answer.ts"
+import { databaseInfo } from "./internal/classification/databaseErrors.ts"
 import * as codes from "./internal/classification/errorCodes.ts"
 import * as GrpcHint from "./internal/classification/grpcHint.ts"
 import { hintMillis, retryAfterIn } from "./internal/classification/hint.ts"
@@ -180,14 +180,14 @@ const isUnrepeatable = (error: unknown): boolean =>
 const isKnown = (error: unknown): boolean => isAnswer(error) || Option.isSome(carried(error))
 
 /** Whether an error says how safe it is to send the request of it again. */
-const says = (error: unknown): boolean => isKnown(error) || isUnrepeatable(error)
+const isConclusive = (error: unknown): boolean => isKnown(error) || isUnrepeatable(error)
 
 /** What may have run is not sent twice, if the error, or a cause before any facts or an answer, shows a request. */
 const cautious = (self: RetryClassifier): RetryClassifier => (error) => {
   const found = self(error)
   const info = Option.getOrUndefined(found)
   if (info?.safety !== "Yes" || info.throttling) return found
-  const first = codes.findCause(error, says)
+  const first = codes.findCause(error, isConclusive)
   if (first === undefined || isKnown(first)) return found
   return Option.some(RetryInfo.make({ ...info, safety: isRedirected(first) ? "Maybe" : safetyOf(error, false) }))
 }
@@ -204,10 +204,10 @@ const answered = (error: Opaque, repeatable?: boolean): RetryInfo.RetryInfo | un
   // Without a status it may be an event of a stream, or what an SDK makes of one.
   if (status === undefined && typeof error.type !== "string" && !isObject(error.error)) return undefined
   const answer = answerOf(error, status)
-  const said = saidBy(answer, isRetryStatus)
-  if (said === undefined) return undefined
+  const kind = kindOf(answer, isRetryStatus)
+  if (kind === undefined) return undefined
   const unsafe = repeatable === undefined ? codes.findCause(error, isUnrepeatable) : error
-  const facts = factsOf(said, status, repeatable ?? unsafe === undefined, () => isRedirected(unsafe))
+  const facts = infoOfKind(kind, status, repeatable ?? unsafe === undefined, () => isRedirected(unsafe))
   return RetryInfo.make({ ...facts, retryAfter: hintMillis(answer, wallMillis) })
 }
 
@@ -440,9 +440,9 @@ export const network: RetryClassifier = ofObject((error) => {
   const { code } = error
   if (codes.timeoutCodes.has(code)) return timedOut
   if (codes.isRefusedStream(error)) return transient
-  const isFailed = codes.neverSentCodes.has(code) || codes.brokenCodes.has(code) || codes.saysNetworkFailed(error)
+  const isFailed = codes.neverSentCodes.has(code) || codes.brokenCodes.has(code) || codes.isNetworkFailure(error)
   if (!isFailed) return codes.isFinalCause(error) ? veto : none
-  if (codes.saysTimedOut(error)) return timedOut
+  if (codes.isTimeoutMessage(error)) return timedOut
   return codes.findCause(error, codes.isFinalCause) === undefined ? transient : veto
 })
 
@@ -510,7 +510,7 @@ export const grpc: RetryClassifier = ofObject((error) => {
  * @since 0.1.0
  */
 export const database: RetryClassifier = ofObject((error) => {
-  const facts = databaseFacts(error)
+  const facts = databaseInfo(error)
   return facts === undefined ? none : Option.some(RetryInfo.make(facts))
 })
 

@@ -202,7 +202,7 @@ export const annotation = (facts?: Facts): { readonly [TypeId]: RetryInfo } => (
 /** The facts on a class: those it is annotated with, or what its Smithy traits say. */
 const annotated = (annotations: any): unknown => {
   if (annotations === undefined) return undefined
-  const facts = Traits.factsOf(annotations)
+  const facts = Traits.infoOfTraits(annotations)
   return annotations[TypeId] ?? (facts === undefined ? undefined : make(facts))
 }
 
@@ -249,9 +249,9 @@ const ofSdk = (fault: unknown): Fault | undefined => fault === "client" || fault
  */
 export const faultOf = (error: unknown): Option.Option<Fault> => {
   const own = Option.getOrUndefined(fromError(error))?.fault
-  const known = byTraits(error) ?? (own === "other" ? undefined : own) ?? ofSdk(get(error, "$fault")) ??
+  const classified = byTraits(error) ?? (own === "other" ? undefined : own) ?? ofSdk(get(error, "$fault")) ??
     Traits.faultOfStatus(statusOf(error))
-  return Option.fromNullishOr(known ?? own)
+  return Option.fromNullishOr(classified ?? own)
 }
 
 /**

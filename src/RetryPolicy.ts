@@ -26,7 +26,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Random from "effect/Random"
 import type * as Schedule from "effect/Schedule"
-import { type Cost, dearest, free, limitsOf, type Parts } from "./engine/compiled.ts"
+import { type Compiled, type Cost, dearest, free, limitsOf } from "./engine/compiled.ts"
 import { type Adjust, adjusted, capping, type Delay, type Failing, honoring, noDelay, spread } from "./engine/delay.ts"
 import { isNested } from "./engine/environment.ts"
 import { jitterOf } from "./engine/policy/jitter.ts"
@@ -143,7 +143,7 @@ const millisOf = (delay: Duration.Input): number => {
 }
 
 /** Milliseconds of the delay that a user's function returns. */
-const given = (delay: Duration.Input | undefined): number => delay === undefined ? noDelay : millisOf(delay)
+const millisOrNone = (delay: Duration.Input | undefined): number => delay === undefined ? noDelay : millisOf(delay)
 
 /**
  * Makes a policy from a function of the failed attempt that returns the delay before its retry. `undefined` stops
@@ -162,7 +162,7 @@ export const fromDelay = <E = unknown>(
   delay: (failure: Failure<E>) => Duration.Input | undefined
 ): RetryPolicy<E> => {
   callable(checks("RetryPolicy.fromDelay"), "delay", delay, "a function from a failure to a delay")
-  return Policy.fromSource("RetryPolicy.fromDelay", named(delay), (failing) => given(delay(recordOf(failing))))
+  return Policy.fromSource("RetryPolicy.fromDelay", named(delay), (failing) => millisOrNone(delay(recordOf(failing))))
 }
 
 /**
@@ -210,12 +210,12 @@ const joined = <E, Err, R>(op: "max" | "min", of: ReadonlyArray<Policy.AnySchedu
     return checks(tag).reject("policies", of, "an array of at least one schedule")
   }
   const policies = of.map((schedule, index) => Policy.lifted(schedule, tag, `policies[${index}]`))
-  const parts = policies.map(Policy.partsOf)
-  return Policy.fromSource(tag, policies, joining(op, parts), requiredBy(parts))
+  const compiled = policies.map(Policy.compiledOf)
+  return Policy.fromSource(tag, policies, joining(op, compiled), requiredBy(compiled))
 }
 
 /** What a policy requires, and brings along, that is made of these. */
-const requiredBy = (of: ReadonlyArray<Parts>): Pick<Parts, "gates" | "adaptive" | "services"> => ({
+const requiredBy = (of: ReadonlyArray<Compiled>): Pick<Compiled, "gates" | "adaptive" | "services"> => ({
   services: of.map(({ services }) => services).reduce(both),
   gates: [...new Set(of.flatMap(({ gates }) => gates))],
   adaptive: of.some(({ adaptive }) => adaptive)
@@ -292,11 +292,16 @@ export const concat: {
 const then = <E, Err, R>(that: Schedule.Schedule<unknown, E, Err, R>): Policy.Step<E, Err, R> => {
   const tag = "RetryPolicy.concat"
   const second = Policy.lifted(that, tag, "that")
-  const after = Policy.partsOf(second)
+  const after = Policy.compiledOf(second)
   return {
     tag,
-    given: second,
-    change: (parts) => ({ ...free, ...requiredBy([parts, after]), source: following(parts, after), live: parts.live })
+    options: second,
+    change: (compiled) => ({
+      ...free,
+      ...requiredBy([compiled, after]),
+      source: following(compiled, after),
+      live: compiled.live
+    })
   }
 }
 
@@ -327,15 +332,15 @@ export const choose = <S extends Schedule.Schedule<unknown, never, unknown, unkn
   const tag = "RetryPolicy.choose"
   callable(checks(tag), "policy", policy, "a function from a failure to a policy")
   // One policy for one schedule, so that it is found again.
-  const lifts = new WeakMap<Policy.AnySchedule, Parts>()
+  const lifts = new WeakMap<Policy.AnySchedule, Compiled>()
   return Policy.fromSource(
     tag,
     named(policy),
     choosing((failing) => {
       const chosen = policy(recordOf(failing))
-      const parts = lifts.get(chosen) ?? Policy.partsIn(chosen, tag, "policy")
-      lifts.set(chosen, parts)
-      return parts
+      const compiled = lifts.get(chosen) ?? Policy.compiledIn(chosen, tag, "policy")
+      lifts.set(chosen, compiled)
+      return compiled
     })
   )
 }
@@ -484,8 +489,8 @@ const mapping = <E>(
 ): Policy.Step<E> => {
   const tag = "RetryPolicy.mapDelay"
   callable(checks(tag), "f", f, "a function from a delay and a failure to a delay")
-  const next: Adjust = (delayMillis, failing) => given(f(Duration.millis(delayMillis), recordOf(failing)))
-  return { tag, given: named(f), change: Policy.adjusting(next) }
+  const next: Adjust = (delayMillis, failing) => millisOrNone(f(Duration.millis(delayMillis), recordOf(failing)))
+  return { tag, options: named(f), change: Policy.adjusting(next) }
 }
 
 /**
@@ -520,16 +525,16 @@ export const whenThrottled: {
 const throttledTo = <E, Err, R>(that: Schedule.Schedule<unknown, E, Err, R>): Policy.Step<E, Err, R> => {
   const tag = "RetryPolicy.whenThrottled"
   const policy = Policy.lifted(that, tag, "that")
-  const throttled = Policy.partsOf(policy)
+  const throttled = Policy.compiledOf(policy)
   return {
     tag,
-    given: policy,
-    change: (parts) => {
-      const { adjusts, live, source } = parts
-      const [one, other] = [delayIn(parts), isUnlimited(throttled) ? delayIn(throttled) : undefined]
-      const ordinary: Parts = { ...free, nodes: [], source, adjusts }
+    options: policy,
+    change: (compiled) => {
+      const { adjusts, live, source } = compiled
+      const [one, other] = [delayIn(compiled), isUnlimited(throttled) ? delayIn(throttled) : undefined]
+      const ordinary: Compiled = { ...free, nodes: [], source, adjusts }
       return {
-        ...requiredBy([parts, throttled]),
+        ...requiredBy([compiled, throttled]),
         adjusts: [],
         live,
         source: one !== undefined && other !== undefined
@@ -541,12 +546,12 @@ const throttledTo = <E, Err, R>(that: Schedule.Schedule<unknown, E, Err, R>): Po
 }
 
 /** The delays of a policy as one function, if they are. */
-const delayIn = ({ adjusts, source }: Parts): Delay | undefined =>
+const delayIn = ({ adjusts, source }: Compiled): Delay | undefined =>
   typeof source === "function" ? (failing) => adjusted(adjusts, source(failing), failing) : undefined
 
 /** It has delays, and nothing else. */
-const isUnlimited = (parts: Parts): boolean =>
-  Object.entries(free).every(([name, value]) => name === "adjusts" || parts[name as keyof Parts] === value)
+const isUnlimited = (compiled: Compiled): boolean =>
+  Object.entries(free).every(([name, value]) => name === "adjusts" || compiled[name as keyof Compiled] === value)
 
 /**
  * Stops after this many attempts, the first included: 1 means no retries. Of two limits, the smaller applies:
@@ -584,7 +589,7 @@ export const withMaxAttempts: {
 } = /* @__PURE__ */ Policy.combinator(
   /* @__PURE__ */ Policy.value("RetryPolicy.withMaxAttempts", "maxAttempts", (check, attempts: number) => {
     const maxAttempts = check.count("maxAttempts", attempts, 1)
-    return (parts) => ({ ...lifting({ maxAttempts: Infinity })(parts), maxAttempts })
+    return (compiled) => ({ ...lifting({ maxAttempts: Infinity })(compiled), maxAttempts })
   })
 )
 
@@ -624,7 +629,7 @@ const whileHolds = <E>(holds: (failure: Failure<E>) => boolean): Policy.Step<E> 
   const condition = (failing: Failing) => holds(recordOf(failing))
   return {
     tag,
-    given: named(holds),
+    options: named(holds),
     change: ({ conditions = [] }) => ({ conditions: [...conditions, condition] })
   }
 }
@@ -638,7 +643,7 @@ const whileHolds = <E>(holds: (failure: Failure<E>) => boolean): Policy.Step<E> 
 export const whileRetryable = <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>): RetryPolicy<E, Err, R> =>
   Policy.extended(self, {
     tag: "RetryPolicy.whileRetryable",
-    given: undefined,
+    options: undefined,
     change: ({ whileRetryable }) => typeof whileRetryable === "function" ? {} : { whileRetryable: "yes" }
   })
 
@@ -652,7 +657,7 @@ export const whileRetryable = <E, Err, R>(self: Schedule.Schedule<unknown, E, Er
 export const whileMaybeRetryable = <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>): RetryPolicy<E, Err, R> =>
   Policy.extended(self, {
     tag: "RetryPolicy.whileMaybeRetryable",
-    given: undefined,
+    options: undefined,
     change: ({ whileRetryable }) => whileRetryable === "off" ? { whileRetryable: "maybe" } : {}
   })
 
@@ -672,8 +677,8 @@ export const whileMaybeRetryable = <E, Err, R>(self: Schedule.Schedule<unknown, 
 export const withMaybeRetryable = <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>): RetryPolicy<E, Err, R> =>
   Policy.extended(self, {
     tag: "RetryPolicy.withMaybeRetryable",
-    given: undefined,
-    change: (parts) => ({ ...lifting({ whileRetryable: "off" })(parts), whileRetryable: "maybe" })
+    options: undefined,
+    change: (compiled) => ({ ...lifting({ whileRetryable: "off" })(compiled), whileRetryable: "maybe" })
   })
 
 /**
@@ -707,7 +712,7 @@ export const withDeadline: {
 } = /* @__PURE__ */ Policy.combinator(
   /* @__PURE__ */ Policy.value("RetryPolicy.withDeadline", "deadline", (check, limit: Duration.Input) => {
     const deadlineMillis = check.positiveDuration("deadline", limit)
-    return (parts) => ({ ...lifting({ deadlineMillis: Infinity })(parts), deadlineMillis })
+    return (compiled) => ({ ...lifting({ deadlineMillis: Infinity })(compiled), deadlineMillis })
   })
 )
 
@@ -720,7 +725,7 @@ export const withDeadline: {
 export const withoutDeadline = <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>): RetryPolicy<E, Err, R> =>
   Policy.extended(self, {
     tag: "RetryPolicy.withoutDeadline",
-    given: undefined,
+    options: undefined,
     change: lifting({ deadlineMillis: Infinity })
   })
 
@@ -739,7 +744,7 @@ export const outermostOnly = <E, Err, R>(self: Schedule.Schedule<unknown, E, Err
   shared.marking = true
   return Policy.extended(self, {
     tag: "RetryPolicy.outermostOnly",
-    given: undefined,
+    options: undefined,
     change: () => ({ outermostOnly: isNested })
   })
 }
@@ -786,7 +791,7 @@ const costOf = (check: Checks, options: QuotaOptions): Cost => {
 export const quotaGated = /* @__PURE__ */ Policy.optional(
   /* @__PURE__ */ Policy.options<QuotaOptions, RetryQuota>("RetryPolicy.quotaGated", (check, options) => {
     const quota = costOf(check, options)
-    return (parts) => ({ quota: dearest(parts.quota, quota) })
+    return (compiled) => ({ quota: dearest(compiled.quota, quota) })
   }),
   {}
 ) as PointFree<QuotaOptions, RetryQuota>
@@ -800,7 +805,7 @@ export const quotaGated = /* @__PURE__ */ Policy.optional(
 export const withQuota = /* @__PURE__ */ Policy.optional(
   /* @__PURE__ */ Policy.options<QuotaOptions, RetryQuota>("RetryPolicy.withQuota", (check, options) => {
     const quota = costOf(check, options)
-    return (parts) => ({ ...lifting({ quota: undefined })(parts), quota })
+    return (compiled) => ({ ...lifting({ quota: undefined })(compiled), quota })
   }),
   {}
 ) as PointFree<QuotaOptions, RetryQuota>
@@ -868,7 +873,7 @@ const requiring = <I, S extends Gated>(gate: Context.Key<I, S>): Policy.Step<unk
   }
   return {
     tag,
-    given: gateNamed(key, get(gate, "name")),
+    options: gateNamed(key, get(gate, "name")),
     change: ({ adaptive, gates }) => ({
       gates: gates.includes(gate) ? gates : [...gates, gate],
       adaptive: adaptive || key === "effect-retry/AdaptiveRateLimiter"
@@ -933,10 +938,10 @@ const providing = <ROut, E2, RIn>(layer: Layer.Layer<ROut, E2, RIn>): Policy.Ste
   const own = building(layer as Layer.Layer<ROut, E2>)
   return {
     tag,
-    given: new Opaque(layer, "<layer>"),
-    change: (parts) => {
-      const services = both(parts.services, own)!
-      const { source } = parts
+    options: new Opaque(layer, "<layer>"),
+    change: (compiled) => {
+      const services = both(compiled.services, own)!
+      const { source } = compiled
       return { services, source: typeof source === "function" ? source : sourced(source, services) }
     }
   }
@@ -967,12 +972,12 @@ export interface Limits {
  * @since 0.1.0
  */
 export const limits = (self: Schedule.Schedule<unknown, never, unknown, unknown>): Limits => {
-  const parts = Policy.partsIn(self, "RetryPolicy.limits", "self")
-  const { deadlineMillis, maxAttempts, quota } = limitsOf(parts)
+  const compiled = Policy.compiledIn(self, "RetryPolicy.limits", "self")
+  const { deadlineMillis, maxAttempts, quota } = limitsOf(compiled)
   return {
     maxAttempts,
     deadline: Duration.millis(deadlineMillis),
     quota,
-    gates: parts.gates.map((gate) => keyOf(gate)!)
+    gates: compiled.gates.map((gate) => keyOf(gate)!)
   }
 }

@@ -21,7 +21,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
-import { checkName, type Checks, checks, checksOf, known } from "./internal/checks.ts"
+import { checkName, type Checks, checks, checksOf, rejectUnknown } from "./internal/checks.ts"
 import { monotonicMillis } from "./internal/clock.ts"
 import { isObject } from "./internal/invalidField.ts"
 import { configured } from "./internal/layerConfig.ts"
@@ -171,7 +171,7 @@ const restored = (check: Checks, restore: State | undefined, initial: number, ca
   if (!isObject(restore)) return check.reject("restore", restore, "an object")
   const before = check.positive("restore.capacity", restore.capacity)
   const tokens = check.between("restore.tokens", restore.tokens, 0, before)
-  return known(check, restore, Math.min(capacity, tokens * (capacity / before)), "restore.")
+  return rejectUnknown(check, restore, Math.min(capacity, tokens * (capacity / before)), "restore.")
 }
 
 /**
@@ -197,7 +197,7 @@ export const validated = (options: Options, check = checksOf("RetryQuota.make", 
     whenExhausted: check.oneOf("whenExhausted", options.whenExhausted, ["stop", "wait"], "stop"),
     maxWaiters: check.count("maxWaiters", options.maxWaiters, 0, 100_000)
   }
-  known(check, options)
+  rejectUnknown(check, options)
   return valid.whenExhausted === "wait" && refillPerSecond === 0
     ? check.reject("refillPerSecond", refillPerSecond, `above 0 when whenExhausted is "wait"`)
     : valid

@@ -10,7 +10,7 @@
 import type * as Duration from "effect/Duration"
 import * as Backoff from "../Backoff.ts"
 import { AdaptiveRateLimiter, type RateLimitExceeded } from "../gates/AdaptiveRateLimiter.ts"
-import { type Checks, checksOf, flag, known } from "../internal/checks.ts"
+import { type Checks, checksOf, flag, rejectUnknown } from "../internal/checks.ts"
 import * as RetryPolicy from "../RetryPolicy.ts"
 import type { RetryQuota } from "../RetryQuota.ts"
 
@@ -34,7 +34,7 @@ const valid = (check: Checks, options: Options, baseMillis: number) => {
   if (check.positiveDuration("maxBackoff", maxBackoff) < baseMillis) {
     check.reject("maxBackoff", maxBackoff, "a duration not below the base")
   }
-  return known(check, options, { maxAttempts, maxBackoff })
+  return rejectUnknown(check, options, { maxAttempts, maxBackoff })
 }
 
 /**

@@ -25,7 +25,7 @@ import type * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as RetryStrategy from "../drivers/RetryStrategy.ts"
 import * as Limiter from "../gates/AdaptiveRateLimiter.ts"
-import { also, type Checks, checksOf, known } from "../internal/checks.ts"
+import { also, type Checks, checksOf, rejectUnknown } from "../internal/checks.ts"
 import { short } from "../internal/tryGet.ts"
 import { InvalidOption } from "../InvalidOption.ts"
 import * as RetryClassifier from "../RetryClassifier.ts"
@@ -208,7 +208,7 @@ const find = Effect.fnUntraced(function*<A>(
     : { value, source, at }
 })
 
-const words = (known: ReadonlyArray<string>) => known.map((word) => `"${word}"`).join(" or ")
+const words = (names: ReadonlyArray<string>) => names.map((word) => `"${word}"`).join(" or ")
 
 const aBoolean = (check: Checks, field: string, value: unknown) =>
   typeof value === "boolean" || check.reject(field, value, "a boolean")
@@ -230,12 +230,12 @@ const rules: Readonly<Record<keyof Options, (check: Checks, field: string, value
 }
 
 /** The options, each read once. */
-const validOptions = (given: Options): Options => {
-  const check = checksOf("AwsRetryConfig.make", given)
+const validOptions = (input: Options): Options => {
+  const check = checksOf("AwsRetryConfig.make", input)
   also(check, ...Object.keys(rules))
-  known(check, given)
+  rejectUnknown(check, input)
   const { configFile, credentialsFile, maxAttempts, mode, newRetries2026, operation, profile, sendToken, service } =
-    given
+    input
   const files = { profile, configFile, credentialsFile }
   const options = { mode, maxAttempts, newRetries2026, sendToken, ...files, service, operation }
   for (const [field, value] of Object.entries(options)) {
@@ -244,14 +244,14 @@ const validOptions = (given: Options): Options => {
   return options
 }
 
-const validated = (given: Options): Effect.Effect<Options, InvalidOption> =>
+const validated = (input: Options): Effect.Effect<Options, InvalidOption> =>
   Effect.try({
-    try: () => validOptions(given),
+    try: () => validOptions(input),
     catch: (error) =>
       error instanceof InvalidOption ? error : new InvalidOption({
         constructorName: "AwsRetryConfig.make",
         field: "options",
-        value: given,
+        value: input,
         expected: "a readable object"
       })
   })

@@ -23,7 +23,7 @@ import * as Effect from "effect/Effect"
 import type { LazyArg } from "effect/Function"
 import { withRetry } from "../Attempt.ts"
 import * as RetryStrategy from "../drivers/RetryStrategy.ts"
-import { partsOf } from "../engine/policy/policy.ts"
+import { compiledOf } from "../engine/policy/policy.ts"
 import { type CallOptions, Hedge, validatedCall } from "../hedge/Hedge.ts"
 import { hedging } from "../hedge/internal/race.ts"
 import { checksOf, flag } from "../internal/checks.ts"
@@ -89,7 +89,7 @@ const failed = (error: SdkError, sent: Calls.Sent, { isLast, stream }: Input): E
   Effect.flatMap(Clock.currentTimeMillis, (now) => {
     Calls.remember(error, sent, now)
     const { safety } = Facts.carry(error)
-    if (!Streams.hasLeft(stream)) return Effect.void
+    if (!Streams.wasSent(stream)) return Effect.void
     Streams.failed(stream, error)
     if (!isLast) return Effect.void
     Facts.forbid(error)
@@ -174,7 +174,7 @@ export const send = <I extends object, In extends I, O extends MetadataBearer, O
     const request = Effect.tryPromise({
       try: (signal) => {
         const both = abortSignal === undefined ? signal : AbortSignal.any([signal, abortSignal])
-        return send({ ...handler, abortSignal: both }, place, () => Streams.leaves(stream))
+        return send({ ...handler, abortSignal: both }, place, () => Streams.markSent(stream))
       },
       catch: thrown
     })
@@ -359,7 +359,7 @@ export const makeRetryStrategy = <R>(
       RetryStrategy.make(policy),
       (service) =>
         new SdkStrategy(service, context as Context.Context<never>, {
-          adaptive: partsOf(policy).adaptive,
+          adaptive: compiledOf(policy).adaptive,
           maxAttempts: limits(policy).maxAttempts
         })
     )

@@ -9,7 +9,7 @@
  */
 
 import * as Duration from "effect/Duration"
-import { also, checksOf, known } from "../internal/checks.ts"
+import { also, checksOf, rejectUnknown } from "../internal/checks.ts"
 import { type Options, standard2026 } from "./AwsModes.ts"
 
 /**
@@ -108,7 +108,7 @@ export const settings = ({ operation, service }: Operation): Settings => {
 export const make = (options: Options = {}): (operation: Operation) => Policy => {
   const check = checksOf("Operations.make", options)
   also(check, "maxAttempts", "maxBackoff")
-  const { maxAttempts, maxBackoff } = known(check, options, options)
+  const { maxAttempts, maxBackoff } = rejectUnknown(check, options, options)
   const policyOf = (of: Settings): Policy =>
     standard2026({ ...of, maxAttempts: maxAttempts ?? of.maxAttempts, maxBackoff })
   const policies = new Map([ordinary, polling, dynamoDB].map((of) => [of, policyOf(of)]))

@@ -18,7 +18,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
-import { also, checksOf, known } from "../internal/checks.ts"
+import { also, checksOf, rejectUnknown } from "../internal/checks.ts"
 import { remainingIn } from "../internal/propagation.ts"
 import { short } from "../internal/tryGet.ts"
 import { isRetryPolicy, limits, type RetryPolicy } from "../RetryPolicy.ts"
@@ -167,7 +167,7 @@ const validated = (options: Options) => {
   const check = checksOf("RequestHeaders.headers", options)
   const { attempt, maxAttempts, maxInFirst = true, readTimeout, ttlPosition = "first" } = options
   also(check, "attempt", "maxAttempts", "maxInFirst", "readTimeout", "ttlPosition")
-  known(check, options)
+  rejectUnknown(check, options)
   if (typeof maxInFirst !== "boolean") check.reject("maxInFirst", maxInFirst, "true or false")
   if (attempt !== undefined && !(Number.isSafeInteger(attempt) && attempt >= 1)) {
     check.reject("attempt", attempt, "a whole number of at least 1")

@@ -24,7 +24,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Backoff from "../Backoff.ts"
 import { AdaptiveRateLimiter, type RateLimitExceeded } from "../gates/AdaptiveRateLimiter.ts"
-import { checksOf, known } from "../internal/checks.ts"
+import { checksOf, rejectUnknown } from "../internal/checks.ts"
 import * as codes from "../internal/classification/errorCodes.ts"
 import { watchedQuota } from "../internal/sharing.ts"
 import * as RetryClassifier from "../RetryClassifier.ts"
@@ -97,7 +97,7 @@ const modeOf = (
 
 const settingsOf = (name: string, options: Options, defaultAttempts = 3): Settings => {
   const check = checksOf(`SdkModes.${name}`, options)
-  return known(check, options, {
+  return rejectUnknown(check, options, {
     maxAttempts: check.count("maxAttempts", options.maxAttempts, 1, defaultAttempts),
     maxMillis: check.positiveDuration("maxBackoff", options.maxBackoff, 20_000)
   })

@@ -40,7 +40,7 @@ import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
-import { also, checksOf, known } from "../internal/checks.ts"
+import { also, checksOf, rejectUnknown } from "../internal/checks.ts"
 import { render } from "../InvalidOption.ts"
 import * as Ini from "./internal/iniFile.ts"
 import type { Kind } from "./internal/iniFile.ts"
@@ -239,7 +239,7 @@ export const load = Effect.fnUntraced(function*(
 ): Effect.fn.Return<SharedConfig, AwsConfigError | Config.ConfigError, FileSystem.FileSystem> {
   const check = checksOf("SharedConfig.load", options)
   also(check, "configFile", "credentialsFile")
-  known(check, options)
+  rejectUnknown(check, options)
   const config = yield* loaded("config", options)
   const credentials = yield* loaded("credentials", options)
   return {

@@ -62,7 +62,7 @@ import { retrying } from "../engine/loop.ts"
 import { fromSource } from "../engine/policy/policy.ts"
 import { framed } from "../engine/send.ts"
 import { hedging } from "../hedge/internal/race.ts"
-import { also, checkName, checksOf, flag, known } from "../internal/checks.ts"
+import { also, checkName, checksOf, flag, rejectUnknown } from "../internal/checks.ts"
 import { errorOf, Refusal } from "../internal/invalidField.ts"
 import type { AnyContext } from "../internal/shared.ts"
 import { InvalidOption } from "../InvalidOption.ts"
@@ -231,7 +231,7 @@ export const atMost = (options: AtMost): Layer.Layer<never> => {
     unsafe: flag(check, "unsafe", unsafe)
   }
   also(check, "sendsPerSecond")
-  return Layer.succeedContext(Context.make(CurrentCeiling, known(check, options, ceiling)))
+  return Layer.succeedContext(Context.make(CurrentCeiling, rejectUnknown(check, options, ceiling)))
 }
 
 /**
@@ -377,7 +377,7 @@ export const layerFile = (
 ): Layer.Layer<RetryConfig, InvalidOption | PlatformError, FileSystem.FileSystem | Path.Path> => {
   const check = checksOf("RetryConfig.layerFile", options)
   const every = check.positiveDuration("every", options.every, 5000)
-  known(check, options)
+  rejectUnknown(check, options)
   return Layer.effect(RetryConfig, streamed(documentsOf(path, Duration.millis(every)), "RetryConfig.layerFile"))
 }
 
@@ -415,7 +415,7 @@ const using = <A, E, R>(name: string, f: (live: Live) => Effect.Effect<A, E, R>)
   Effect.withFiber((fiber) => {
     const lives = livesIn(fiber.context)
     const live = lives.enter(name)
-    return framed(Effect.onExitPrimitive(saying(lives, live, f(live)), () => void lives.leave(live)), fiber)
+    return framed(Effect.onExitPrimitive(saying(lives, live, f(live)), () => void lives.release(live)), fiber)
   })
 
 /**
@@ -517,7 +517,7 @@ export const resource = (name: string): Layer.Layer<RetryQuota, never, RetryConf
     RetryConfig.use(({ lives }) => {
       const entered = Effect.acquireRelease(
         Effect.sync(() => lives.enter(name)),
-        (live) => Effect.sync(() => lives.leave(live))
+        (live) => Effect.sync(() => lives.release(live))
       )
       return Effect.flatMap(
         entered,

@@ -28,7 +28,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { AdaptiveRateLimiter, RateLimitExceeded } from "../gates/AdaptiveRateLimiter.ts"
-import { also, checksOf, known } from "../internal/checks.ts"
+import { also, checksOf, rejectUnknown } from "../internal/checks.ts"
 import { errorOf, Refusal } from "../internal/invalidField.ts"
 import type { InvalidOption } from "../InvalidOption.ts"
 import type { RetryPolicy } from "../RetryPolicy.ts"
@@ -63,7 +63,7 @@ const functionsOf = (options: Options): Effect.Effect<NonNullable<Options["funct
     try: () => {
       const check = checksOf("RetryPolicyJson.fromJson", options)
       also(check, "functions")
-      return known(check, options, options.functions ?? {})
+      return rejectUnknown(check, options, options.functions ?? {})
     },
     catch: (error) => error as InvalidOption
   })

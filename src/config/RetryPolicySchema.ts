@@ -27,7 +27,7 @@ import { Refusal } from "../internal/invalidField.ts"
 import { isRetryPolicy, type Json as LooseJson } from "../RetryPolicy.ts"
 import { documentOf } from "./internal/jsonSchema.ts"
 import { read } from "./internal/policyReader.ts"
-import { Amount, count, expecting, Factor, given, maybe, Share } from "./internal/schemaFields.ts"
+import { Amount, count, described, expecting, Factor, maybe, Share } from "./internal/schemaFields.ts"
 import type { Policy } from "./RetryPolicyJson.ts"
 
 const expectedDuration = `milliseconds, or a text such as "250ms", "20s", "2 minutes"`
@@ -54,7 +54,7 @@ export const Time = Schema.Union([
 
 const Jitter = Schema.Union([
   Schema.Literals(["none", "full", "equal"]),
-  Schema.Struct({ proportional: given(Share, "The share by which a delay varies to either side.") })
+  Schema.Struct({ proportional: described(Share, "The share by which a delay varies to either side.") })
 ]).annotate({ identifier: "Jitter", title: "How a delay is randomized" })
 
 const spreading = {
@@ -62,11 +62,11 @@ const spreading = {
   jitter: maybe(Jitter, "How the delay is randomized. Default \"none\".")
 }
 
-const base = given(Time, "The first delay.")
+const base = described(Time, "The first delay.")
 
 const JavaBackoff = Schema.Struct({
-  baseDelay: given(Time, "The first ceiling."),
-  maxBackoff: given(Time, "The highest ceiling.")
+  baseDelay: described(Time, "The first ceiling."),
+  maxBackoff: described(Time, "The highest ceiling.")
 })
 
 /** An object with one of the keys. */
@@ -98,13 +98,13 @@ const Source = Schema.Union([
     ),
     fibonacci: maybe(Schema.Struct({ base, ...spreading }), "1, 1, 2, 3, 5, ... times the base."),
     fixed: maybe(
-      Schema.Struct({ delay: given(Time, "The delay."), jitter: spreading.jitter }),
+      Schema.Struct({ delay: described(Time, "The delay."), jitter: spreading.jitter }),
       "The same delay before every retry."
     ),
     decorrelated: maybe(
       Schema.Struct({
-        base: given(Time, "The least delay."),
-        cap: given(Time, "The longest delay, not below the base."),
+        base: described(Time, "The least delay."),
+        cap: described(Time, "The longest delay, not below the base."),
         additive: maybe(Schema.Boolean, "Adds the random part to the base. Default false.")
       }),
       "Between the base and three times the previous delay."
@@ -220,7 +220,7 @@ export const Steps = Schema.TupleWithRest(Schema.Tuple([Source]), [Combinator]).
  * @since 0.1.0
  */
 export const Json = Schema.Struct({
-  steps: given(Steps, "A source of delays, then combinators in order.")
+  steps: described(Steps, "A source of delays, then combinators in order.")
 }).annotate({ identifier: "Policy", title: "A policy by its steps" })
 
 /**

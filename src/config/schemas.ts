@@ -69,7 +69,7 @@ const errorOf = <Self extends Schema.Struct.Type<Fields>, const Fields extends S
   return classOf<Self, Schema.Struct.Fields>(
     Class,
     tagged,
-    ({ _tag, ...given }) => new Class(given as Schema.Struct.Type<Fields>),
+    ({ _tag, ...fields }) => new Class(fields as Schema.Struct.Type<Fields>),
     (error) => ({ _tag: tag, ...Object.fromEntries(names.map((name) => [name, error[name]])) })
   ) as ErrorSchema<Self, never, never>
 }
@@ -272,7 +272,7 @@ const Facts = Schema.Struct({
   vetoed: Schema.Boolean
 })
 
-const factsOf = (
+const infoOf = (
   { fault, retryAfter, safety, throttling, timeout, vetoed }: RetryInfo.RetryInfo
 ): typeof Facts.Type => ({
   safety,
@@ -308,7 +308,7 @@ const Stopped = Schema.instanceOf(Stop, {
           attempts,
           delay: delayMillis,
           gate,
-          info: info && factsOf(info)
+          info: info && infoOf(info)
         })
       })
     )

@@ -13,10 +13,10 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Scheduler from "effect/Scheduler"
-import type { Parts } from "../engine/compiled.ts"
+import type { Compiled } from "../engine/compiled.ts"
 import { asDecision, Decider, decisionOf } from "../engine/decider.ts"
-import { type World, worldOf } from "../engine/environment.ts"
-import { partsOf } from "../engine/policy/policy.ts"
+import { type CallEnvironment, environmentOf } from "../engine/environment.ts"
+import { compiledOf } from "../engine/policy/policy.ts"
 import { withServices } from "../engine/policy/providedPolicy.ts"
 import { Run } from "../engine/run.ts"
 import { send } from "../engine/send.ts"
@@ -38,7 +38,7 @@ export interface Refusal {
 }
 
 /**
- * One call. For each send: {@link Call.enter}, {@link Call.leave}, and one of {@link Call.succeeded},
+ * One call. For each send: {@link Call.enter}, {@link Call.markSent}, and one of {@link Call.succeeded},
  * {@link Call.failed} and {@link Call.abandon}. After a `Retry`: its delay, then the next send. After a `Stop`: its
  * delay, then the call ends.
  *
@@ -52,7 +52,7 @@ export interface Call {
    */
   readonly enter: () => Effect.Effect<void, Refusal> | undefined
   /** Marks the send as sent: what it holds is spent unless it succeeds. */
-  readonly leave: () => void
+  readonly markSent: () => void
   /** Ends the call with a success; gates see the value. If it returns an effect, run it to the end. */
   readonly succeeded: (value?: unknown) => Effect.Effect<void> | undefined
   /**
@@ -80,8 +80,8 @@ type Policy<R> = RetryPolicy<unknown, unknown, R>
 class Driven implements Call {
   private readonly decider: Decider
 
-  constructor(parts: Parts, private readonly world: World) {
-    this.decider = new Decider(parts, new Run(world)).begins()
+  constructor(compiled: Compiled, private readonly environment: CallEnvironment) {
+    this.decider = new Decider(compiled, new Run(environment)).begins()
   }
 
   enter(): Effect.Effect<void, Refusal> | undefined {
@@ -107,7 +107,7 @@ class Driven implements Call {
     return Effect.flatMap(asDecision(decisionOf(this.decider)), (decision) => Effect.fail({ error, decision }))
   }
 
-  leave(): void {
+  markSent(): void {
     this.decider.run.sent()
   }
 
@@ -124,7 +124,7 @@ class Driven implements Call {
   }
 
   abandon(): void {
-    this.decider.run.ended()
+    this.decider.run.complete()
   }
 
   /** Interrupted, the call is over. */
@@ -138,7 +138,7 @@ class Driven implements Call {
       self,
       (context: Context.Context<never>) =>
         Context.add(
-          this.world.context,
+          this.environment.context,
           Scheduler.Scheduler,
           Context.get(context, Scheduler.Scheduler)
         ) as Context.Context<unknown>
@@ -169,7 +169,7 @@ class Driven implements Call {
  * @since 0.1.0
  */
 export const make = <R>(policy: Policy<R>): Effect.Effect<Driver, never, R> =>
-  withServices(partsOf(policy), (parts, context) => {
-    const world = worldOf(context)
-    return { call: () => new Driven(parts, world) }
+  withServices(compiledOf(policy), (compiled, context) => {
+    const environment = environmentOf(context)
+    return { call: () => new Driven(compiled, environment) }
   })

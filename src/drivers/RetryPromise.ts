@@ -17,13 +17,13 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
-import { changed, type Parts } from "../engine/compiled.ts"
+import { changed, type Compiled } from "../engine/compiled.ts"
 import { retrying } from "../engine/loop.ts"
 import { lifting } from "../engine/policy/joinedPolicies.ts"
-import { partsOf } from "../engine/policy/policy.ts"
+import { compiledOf } from "../engine/policy/policy.ts"
 import { patiently } from "../engine/wait.ts"
 import * as AdaptiveRateLimiter from "../gates/AdaptiveRateLimiter.ts"
-import { also, callable, checks, checksOf, known } from "../internal/checks.ts"
+import { also, callable, checks, checksOf, rejectUnknown } from "../internal/checks.ts"
 import { monotonicMillis } from "../internal/clock.ts"
 import { warnUnshared } from "../internal/sharing.ts"
 import { get } from "../internal/tryGet.ts"
@@ -204,7 +204,7 @@ const completed = (policy: Policy<unknown>, options: Options) => {
     env = Context.add(env, RetryQuota.RetryQuota, owned.quota)
   }
   const { AdaptiveRateLimiter: tag, make } = AdaptiveRateLimiter
-  const isMissing = partsOf(policy).adaptive && Context.getOrUndefined(context, tag) === undefined
+  const isMissing = compiledOf(policy).adaptive && Context.getOrUndefined(context, tag) === undefined
   if (limiter !== undefined || isMissing) env = Context.add(env, tag, run(make(limiter)))
   return { env, owned }
 }
@@ -241,7 +241,7 @@ class Sends<A> {
     return this.classify === undefined ? this.env : Context.add(
       this.env,
       RetryClassifier.CurrentClassifier,
-      (error) => error === this.error ? this.info : this.known(error)
+      (error) => error === this.error ? this.info : this.classified(error)
     )
   }
 
@@ -278,7 +278,7 @@ class Sends<A> {
     // In the fiber: a hint may be a date, which needs the clock of the call.
     const judged = Effect.flatMap(verdict, (verdict) => {
       this.error = error
-      this.info = this.factsOf(error, verdict)
+      this.info = this.infoOf(error, verdict)
       // A response that is not known to be a failure is the result.
       const isAnswer = this.isAnswered(error) && Option.isNone(this.info)
       return isAnswer ? Effect.succeed(error as A) : Effect.fail(error)
@@ -286,17 +286,17 @@ class Sends<A> {
     resume(judged)
   }
 
-  private factsOf(error: unknown, verdict: Verdict | void): Facts {
+  private infoOf(error: unknown, verdict: Verdict | void): Facts {
     if (verdict === false) return Option.some(RetryInfo.notRetryable)
     if (typeof verdict === "object" && verdict !== null) return Option.some(RetryInfo.make(verdict))
-    const known = this.known(error)
-    if (verdict === undefined || verdict === null) return known
+    const classified = this.classified(error)
+    if (verdict === undefined || verdict === null) return classified
     if (verdict !== true) return checks("retryPromise").reject("classify", verdict, "true, false, facts or undefined")
-    const { safety, ...facts } = Option.getOrElse(known, () => RetryInfo.notRetryable)
+    const { safety, ...facts } = Option.getOrElse(classified, () => RetryInfo.notRetryable)
     return Option.some(safety === "No" ? RetryInfo.transient : RetryInfo.make(facts))
   }
 
-  private known(error: unknown): Facts {
+  private classified(error: unknown): Facts {
     return RetryClassifier.classify(Context.get(this.env, RetryClassifier.CurrentClassifier), error)
   }
 }
@@ -323,7 +323,7 @@ const observed = (
   { onRetry, onStop }: RetryOptions,
   owned: Owned | undefined
 ): Context.Context<never> => {
-  const told: RetryObserver.RetryObserver = {
+  const callObserver: RetryObserver.RetryObserver = {
     onRetry: onRetry && ((retry, error) => awaited(onRetry(error, retry))),
     onStop: onStop && ((stop, error) => awaited(onStop(error, stop)))
   }
@@ -334,22 +334,24 @@ const observed = (
     }
   }
   const { combine, CurrentObserver, observerOf } = RetryObserver
-  return Context.add(env, CurrentObserver, combine(combine(observerOf(env), told), discarding))
+  return Context.add(env, CurrentObserver, combine(combine(observerOf(env), callObserver), discarding))
 }
 
 /** The policy with the limit of the options. Failures judged final are final, under any policy. */
-const partsWith = (policy: Policy<unknown>, { classify, retries }: RetryOptions): Parts => {
-  const orFinal: Parts["whileRetryable"] = ({ error, info }) =>
+const compiledWith = (policy: Policy<unknown>, { classify, retries }: RetryOptions): Compiled => {
+  const orFinal: Compiled["whileRetryable"] = ({ error, info }) =>
     info?.safety !== "No" || (classify === undefined && !isResponse(error))
-  return changed(partsOf(policy), (parts) => ({
-    ...(typeof retries === "number" ? { ...lifting({ maxAttempts: Infinity })(parts), maxAttempts: retries + 1 } : {}),
-    whileRetryable: parts.whileRetryable === "off" ? orFinal : parts.whileRetryable
+  return changed(compiledOf(policy), (compiled) => ({
+    ...(typeof retries === "number"
+      ? { ...lifting({ maxAttempts: Infinity })(compiled), maxAttempts: retries + 1 }
+      : {}),
+    whileRetryable: compiled.whileRetryable === "off" ? orFinal : compiled.whileRetryable
   }))
 }
 
 /** What the calls of a function run with. */
 interface Setting {
-  readonly parts: Parts
+  readonly compiled: Compiled
   readonly env: Context.Context<never>
   readonly classify: RetryOptions["classify"]
 }
@@ -360,14 +362,14 @@ const settingOf = (
   options: RetryOptions,
   owned: Owned | undefined
 ): Setting => ({
-  parts: partsWith(policy, options),
+  compiled: compiledWith(policy, options),
   env: observed(env, options, owned),
   classify: options.classify
 })
 
 const call = <A>(
   f: AttemptFunction<A>,
-  { classify, env, parts }: Setting,
+  { classify, env, compiled }: Setting,
   signal: AbortSignal | undefined
 ): Promise<A> => {
   if (typeof f !== "function") {
@@ -377,7 +379,7 @@ const call = <A>(
   if (signal?.aborted === true) return Promise.reject(signal.reason)
   const sends = new Sends(f, signal, env, classify)
   // Everything the policy needs exists: otherwise the options would not have compiled without a context.
-  return Effect.runPromiseExitWith(sends.context as Context.Context<any>)(retrying(sends.send, parts), {
+  return Effect.runPromiseExitWith(sends.context as Context.Context<any>)(retrying(sends.send, compiled), {
     onFiberStart: signal === undefined ? undefined : interruptedBy(signal)
   }).then((exit) => {
     if (Exit.isSuccess(exit)) return exit.value
@@ -397,7 +399,7 @@ const valid = (
   const check = checksOf(constructorName, options)
   if (!isRetryPolicy(policy)) check.reject("policy", policy, "a RetryPolicy")
   also(check, ...names, "context", "retries", "classify", "onRetry", "onStop")
-  known(check, options)
+  rejectUnknown(check, options)
   const { context, retries, ...callbacks } = options
   if (context !== undefined && !Context.isContext(context)) check.reject("context", context, "a Context")
   check.count("retries", retries ?? 0, 0)
@@ -450,7 +452,7 @@ export const make = <R>(policy: Policy<R>, ...[options]: Needing<R, Options>): R
       // All other options were given where the function was made.
       const check = checksOf("retryPromise", options ?? {})
       check.names.add("signal")
-      known(check, options ?? {})
+      rejectUnknown(check, options ?? {})
       return call(f, setting, signalOf(options))
     })
   watch(retry, owned, options?.context ?? none, "function of RetryPromise.make. Make it once")

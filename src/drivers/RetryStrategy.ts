@@ -20,11 +20,18 @@ import { NodeInspectSymbol } from "effect/Inspectable"
 import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
 import { bringing } from "../engine/callContext.ts"
-import type { Parts } from "../engine/compiled.ts"
+import type { Compiled } from "../engine/compiled.ts"
 import { Decider, decisionOf } from "../engine/decider.ts"
-import { type AnyFiber, InsideCall, Mark, quotaOf, World, worldOf } from "../engine/environment.ts"
-import { Permit, watch } from "../engine/permit.ts"
-import { partsOf } from "../engine/policy/policy.ts"
+import {
+  type AnyFiber,
+  CallEnvironment,
+  CurrentSend,
+  environmentOf,
+  quotaOf,
+  SendScope
+} from "../engine/environment.ts"
+import { fiberScope, Permit } from "../engine/permit.ts"
+import { compiledOf } from "../engine/policy/policy.ts"
 import { withServices } from "../engine/policy/providedPolicy.ts"
 import { Run } from "../engine/run.ts"
 import { admission, settling } from "../engine/send.ts"
@@ -189,7 +196,7 @@ class Issued implements Token {
     return Effect.withFiber((fiber) => {
       if (this.permit.state !== "taken") return Effect.succeed(false)
       // From now on the sending fiber is responsible for what is held.
-      watch(this.permit, fiber)
+      fiberScope(this.permit, fiber)
       this.permit.sent()
       return Effect.succeed(true)
     })
@@ -232,21 +239,22 @@ class Strategy<Refusal> implements Service<Refusal> {
   private readonly bring: (caller: AnyContext) => AnyContext
   private readonly contexts = new WeakMap<AnyContext, AnyContext>()
 
-  constructor(private readonly parts: Parts, context: AnyContext) {
-    this.bring = bringing(parts, context)
+  constructor(private readonly compiled: Compiled, context: AnyContext) {
+    this.bring = bringing(compiled, context)
   }
 
   readonly acquireInitialToken: Service<Refusal>["acquireInitialToken"] = (operation) =>
     Effect.withFiber((fiber) => {
-      const world = this.worldOf(fiber.context)
-      const run = new Run(world)
+      const environment = this.worldOf(fiber.context)
+      const run = new Run(environment)
       run.longPolling = operation?.longPolling
-      const decider = new Decider(this.parts, run).begins()
-      const permit = run.permit = new Permit(world, 0)
+      const decider = new Decider(this.compiled, run).begins()
+      const permit = run.permit = new Permit(environment, 0)
       // First sends cost nothing in the guide.
-      const isFree = decider.parts.refund !== undefined || (world.gates.length === 0 && !world.store?.firstAttemptCost)
-      if (!isFree) watch(permit, fiber)
-      const admitted = isFree ? undefined : admission(world, permit)
+      const isFree = decider.compiled.refund !== undefined ||
+        (environment.gates.length === 0 && !environment.store?.firstAttemptCost)
+      if (!isFree) fiberScope(permit, fiber)
+      const admitted = isFree ? undefined : admission(environment, permit)
       const issue = () => new Issued(this, decider, permit, 0)
       return admitted === undefined
         ? Effect.succeed(issue())
@@ -272,28 +280,30 @@ class Strategy<Refusal> implements Service<Refusal> {
 
   readonly recordSuccess: Service["recordSuccess"] = (token, value) =>
     Effect.withFiber((fiber): Effect.Effect<void> => {
-      const { decider: { parts: { refund }, run }, permit } = this.redeemed(token, fiber)
-      const { clock, store } = run.world
+      const { decider: { compiled: { refund }, run }, permit } = this.redeemed(token, fiber)
+      const { clock, store } = run.environment
       if (refund === undefined) return run.succeeded(value) ?? Effect.void
       permit.reservation?.spend()
       permit.succeeded(value)
       if (store !== undefined && store.balance(clock) <= store.capacity - refund) store.deposit(refund, clock)
-      return notified(run.world, true, undefined) ?? Effect.void
+      return notified(run.environment, true, undefined) ?? Effect.void
     })
 
   /** Its attempt was sent and has ended: the caller's services judge how, for the policy and for the gates. */
   private redeemed(token: Token, { context }: AnyFiber): Issued {
     if (!(token instanceof Issued) || token.strategy !== this) throw new InvalidToken({ reason: "foreign" })
     if (!token.use()) throw new InvalidToken({ reason: "used" })
-    token.permit.world = token.decider.run.world = this.worldOf(context)
+    token.permit.environment = token.decider.run.environment = this.worldOf(context)
     token.permit.sent()
     return token
   }
 
   /** The caller's clock and randomness, and what the strategy brings. */
-  private worldOf(caller: AnyContext): World {
+  private worldOf(caller: AnyContext): CallEnvironment {
     const context = this.contextOf(caller)
-    return this.parts.refund === undefined ? worldOf(context) : new World(context, quotaOf(context), [])
+    return this.compiled.refund === undefined
+      ? environmentOf(context)
+      : new CallEnvironment(context, quotaOf(context), [])
   }
 
   /** A context never changes, and many calls share one. */
@@ -314,15 +324,15 @@ class Strategy<Refusal> implements Service<Refusal> {
 
   /** What a run holds goes back if this fails, or is interrupted. */
   private settling<A, E, R>(self: Effect.Effect<A, E, R>, run: Run): Effect.Effect<A, E, R> {
-    return Effect.onError(self, () => Effect.sync(() => run.ended()))
+    return Effect.onError(self, () => Effect.sync(() => run.complete()))
   }
 
   private follow(decision: RetryDecision, decider: Decider, fiber: AnyFiber): AnyEffect {
     if (isStop(decision)) return refused(decision)
     const { run } = decider
-    const permit = run.permit ??= new Permit(run.world, run.attempt)
-    const isGated = run.world.gates.length > 0
-    if (isGated || permit.reservation !== undefined) watch(permit, fiber)
+    const permit = run.permit ??= new Permit(run.environment, run.attempt)
+    const isGated = run.environment.gates.length > 0
+    if (isGated || permit.reservation !== undefined) fiberScope(permit, fiber)
     return !isGated
       ? Effect.succeed(new Issued(this, decider, permit, decision.delayMillis))
       : this.backedOff(decision, decider, permit)
@@ -362,8 +372,8 @@ const refused = (stop: Stop): Effect.Effect<never, RetryRefused> => {
  *
  * @internal
  */
-export const fromParts = <Refusal>(parts: Parts, context: AnyContext): Service<Refusal> =>
-  new Strategy<Refusal>(parts, context)
+export const fromParts = <Refusal>(compiled: Compiled, context: AnyContext): Service<Refusal> =>
+  new Strategy<Refusal>(compiled, context)
 
 /**
  * Makes the strategy of a policy, with the services of the context: the quota, and the limiter if there is one.
@@ -387,7 +397,7 @@ export const fromParts = <Refusal>(parts: Parts, context: AnyContext): Service<R
 export const make = <R, Err extends { readonly [Refused]: true } = never>(
   policy: RetryPolicy<unknown, Err, R>
 ): Effect.Effect<Service<Err>, never, R> =>
-  withServices(partsOf(policy), (parts, context) => fromParts<Err>(parts, context))
+  withServices(compiledOf(policy), (compiled, context) => fromParts<Err>(compiled, context))
 
 /**
  * A layer with the strategy of a policy: see {@link make}.
@@ -404,7 +414,7 @@ export const layer = <R>(
  *
  * @internal
  */
-export const departure = ({ abandon, delay, leave }: Token): Effect.Effect<boolean> =>
+export const sentAfterDelay = ({ abandon, delay, leave }: Token): Effect.Effect<boolean> =>
   Duration.isZero(delay) ? leave : Effect.onInterrupt(Effect.andThen(Effect.sleep(delay), leave), () => abandon)
 
 /** The metadata of a retry that a strategy permitted at `now`, following that of the failed attempt. */
@@ -424,10 +434,10 @@ const following = (previous: Schedule.Metadata, input: unknown, output: Token, n
 }
 
 /** What the send of a token tells other processes. For a strategy that is not ours, the maximum is unknown. */
-const toldBy = (token: Token, { onward, sentBy }: Propagation, context: AnyContext): AnyContext =>
+const withPropagation = (token: Token, { propagated, sentBy }: Propagation, context: AnyContext): AnyContext =>
   token instanceof Issued
     ? sentBy(token.decider.run, context)
-    : propagating(context, { ...onward, attempt: token.attempt, maxAttempts: Infinity })
+    : propagating(context, { ...propagated, attempt: token.attempt, maxAttempts: Infinity })
 
 /** One send, with the metadata of its attempt and what it holds, if something inside it asks. */
 const sending = <A, E, R>(
@@ -439,21 +449,29 @@ const sending = <A, E, R>(
     const around = Context.getOrUndefined(fiber.context, Schedule.CurrentMetadata)
     const isBare = metadata.attempt === 0 && around === undefined
     const propagation = propagationIn(fiber.context)
-    const told = token === undefined || propagation === undefined
+    const propagating = token === undefined || propagation === undefined
       ? send
-      : Effect.updateContext(send, (context: AnyContext) => toldBy(token, propagation, context) as Context.Context<R>)
-    const counted = isBare ? told : Effect.provideService(told, Schedule.CurrentMetadata, metadata)
-    if (!shared.marking) return counted
-    const mark = markOf(fiber, token)
-    const sent = Effect.provideService(counted, InsideCall, mark)
-    return Effect.ensuring(sent, Effect.sync(() => mark.ended()))
+      : Effect.updateContext(send, (context: AnyContext) =>
+        withPropagation(token, propagation, context) as Context.Context<R>)
+    const counted = isBare ? propagating : Effect.provideService(propagating, Schedule.CurrentMetadata, metadata)
+    if (!shared.marking) {
+      return counted
+    }
+    const scope = scopeOf(fiber, token)
+    const sent = Effect.provideService(counted, CurrentSend, scope)
+    return Effect.ensuring(
+      sent,
+      Effect.sync(() =>
+        scope.close()
+      )
+    )
   })
 
 /** The mark of a send: the gates that it has passed, and what it holds of them. */
-const markOf = (fiber: AnyFiber, token: Token | undefined): Mark => {
+const scopeOf = (fiber: AnyFiber, token: Token | undefined): SendScope => {
   const issued = token instanceof Issued ? token : undefined
-  const world = new World(fiber.context, undefined, issued?.permit.world.gates ?? [])
-  return new Mark(world, fiber, issued?.decider.run)
+  const environment = new CallEnvironment(fiber.context, undefined, issued?.permit.environment.gates ?? [])
+  return new SendScope(environment, fiber, issued?.decider.run)
 }
 
 /**
@@ -489,7 +507,7 @@ export const run = <A, E, R>(
   const first = Schedule.CurrentMetadata.defaultValue()
   return RetryStrategy.use((strategy) => {
     const attempt = (token: Token, metadata: Schedule.Metadata): Effect.Effect<A, E, R> =>
-      Effect.flatMap(departure(token), () =>
+      Effect.flatMap(sentAfterDelay(token), () =>
         settling(
           sending(send, metadata, token),
           (value) => Effect.as(strategy.recordSuccess(token, value), value),

@@ -23,7 +23,7 @@ import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { withRetry } from "../Attempt.ts"
 import { settling } from "../engine/send.ts"
-import { callable, checksOf, known } from "../internal/checks.ts"
+import { callable, checksOf, rejectUnknown } from "../internal/checks.ts"
 import type { Refused } from "../internal/refused.ts"
 import { guarded } from "../internal/tryGet.ts"
 import { type Elements, Unbegun } from "../internal/unbegun.ts"
@@ -35,7 +35,7 @@ import * as RetryStrategy from "./RetryStrategy.ts"
 type Pulled<A, E, R> = Pull.Pull<Elements<A>, E, void, R>
 
 /** Emits what was held back, then the rest. */
-const given = <A, E, R>(held: Array<Elements<A>>, rest: Pulled<A, E, R>): Pulled<A, E, R> =>
+const replayed = <A, E, R>(held: Array<Elements<A>>, rest: Pulled<A, E, R>): Pulled<A, E, R> =>
   Effect.suspend((): Pulled<A, E, R> => {
     const first = held.shift()
     return first === undefined ? rest : Effect.succeed(first)
@@ -78,7 +78,7 @@ const opened = <A, E, R>(
       for (const element of elements) {
         const failed = failure?.(element)
         if (failed !== undefined) return Effect.fail(new Unbegun({ ...failed, held }))
-        if (isFirst(element) || ++count === mostHeld) return Effect.succeed(given(held, pull))
+        if (isFirst(element) || ++count === mostHeld) return Effect.succeed(replayed(held, pull))
       }
       return begun(pull)
     })
@@ -89,7 +89,7 @@ const opened = <A, E, R>(
           begun(pull),
           () =>
             failure === undefined
-              ? Effect.succeed(given(held, Cause.done()))
+              ? Effect.succeed(replayed(held, Cause.done()))
               : Effect.fail(new Unbegun({ cause: cutOff, held }))
         )
       ),
@@ -112,7 +112,7 @@ export const untilBegun = <A, E, R, Err, R2>(
       withRetry(Effect.suspend(() => opened(self, beginning, scope)), policy).pipe(
         Effect.catch((error) =>
           error instanceof Unbegun
-            ? Effect.succeed(given<A, E, R>(error.held, Cause.done()))
+            ? Effect.succeed(replayed<A, E, R>(error.held, Cause.done()))
             : Effect.fail(error as E | Err)
         ),
         Effect.map((pull) => Stream.fromPull(Effect.succeed(pull)))
@@ -172,7 +172,7 @@ export const untilFirst: {
   ): Stream.Stream<A, E | Err, R | R2> => {
     const check = checksOf("RetryStream.untilFirst", options)
     const begins = callable(check, "begins", options.begins ?? constTrue, "a function of an element")
-    return untilBegun(self, policy, known(check, options, { begins }))
+    return untilBegun(self, policy, rejectUnknown(check, options, { begins }))
   }
 )
 
@@ -253,7 +253,7 @@ class Resumed {
   private start(token: RetryStrategy.Token): AnyPull {
     this.token = token
     return Effect.flatMap(
-      RetryStrategy.departure(token),
+      RetryStrategy.sentAfterDelay(token),
       () =>
         Effect.flatMap(Scope.fork(this.around), (scope) =>
           Effect.flatMap(
@@ -331,7 +331,7 @@ export const resume = <A, E, R, Err extends { readonly [Refused]: true } = never
 ): Stream.Stream<A, E | Err, R | R2> => {
   const check = checksOf("RetryStream.resume", options)
   const resetAfterMillis = check.duration("resetAfter", options.resetAfter, 10_000)
-  known(check, options)
+  rejectUnknown(check, options)
   return Stream.unwrap(
     Effect.gen(function*() {
       const scope = yield* Effect.scope

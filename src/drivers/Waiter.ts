@@ -23,10 +23,10 @@ import * as Option from "effect/Option"
 import type * as Schedule from "effect/Schedule"
 import { Decider } from "../engine/decider.ts"
 import * as Delays from "../engine/delay.ts"
-import { worldOf } from "../engine/environment.ts"
-import { partsIn } from "../engine/policy/policy.ts"
+import { environmentOf } from "../engine/environment.ts"
+import { compiledIn } from "../engine/policy/policy.ts"
 import { Repetition } from "../engine/run.ts"
-import { also, checks, checksOf, known } from "../internal/checks.ts"
+import { also, checks, checksOf, rejectUnknown } from "../internal/checks.ts"
 import { monotonicMillis } from "../internal/clock.ts"
 import { Result } from "../internal/requiresEffect4.ts"
 import type { AnyContext } from "../internal/shared.ts"
@@ -292,7 +292,7 @@ export const make = <A, E, RDelay = never, RAttempt = never>(
   if (maxWaitMillis <= minDelayMillis) check.reject("maxWait", maxWait, "a duration above minDelay")
   const initialDelayMillis = check.duration("initialDelay", initialDelay)
   if (initialDelayMillis >= maxWaitMillis) check.reject("initialDelay", initialDelay, "a duration below maxWait")
-  known(check, options)
+  rejectUnknown(check, options)
   return {
     acceptors,
     initialDelay: Duration.millis(initialDelayMillis),
@@ -390,14 +390,14 @@ class Timer {
   readonly maxWaitMillis: number
   /** The next poll is the one at the end of the time, or is in progress. */
   private atEnd = false
-  private ended: WaiterTimedOut["reason"] = "time"
+  private result: WaiterTimedOut["reason"] = "time"
 
   constructor(private readonly waiter: AnyWaiter, context: AnyContext) {
-    const world = worldOf(context)
+    const environment = environmentOf(context)
     this.context = context as Context.Context<unknown>
-    this.decider = new Decider(partsIn(waiter.delay), new Repetition(world))
-    this.clock = world.clock
-    this.startMillis = monotonicMillis(world.clock)
+    this.decider = new Decider(compiledIn(waiter.delay), new Repetition(environment))
+    this.clock = environment.clock
+    this.startMillis = monotonicMillis(environment.clock)
     this.minDelayMillis = Duration.toMillis(waiter.minDelay)
     this.maxWaitMillis = Duration.toMillis(waiter.maxWait)
   }
@@ -408,7 +408,7 @@ class Timer {
 
   /** What ended, and when, if no poll follows. */
   get end() {
-    return { reason: this.ended, maxWait: this.waiter.maxWait, elapsed: Duration.millis(this.elapsedMillis) }
+    return { reason: this.result, maxWait: this.waiter.maxWait, elapsed: Duration.millis(this.elapsedMillis) }
   }
 
   /** Runs a poll for as long as there is time, and for `minDelay` at least. */
@@ -425,7 +425,7 @@ class Timer {
     decider.run.record(Result.merge(outcome))
     const answer = decider.decides()
     const follow = (goes: boolean): number | undefined => {
-      if (!goes) this.ended = "delays"
+      if (!goes) this.result = "delays"
       return goes ? this.fit(decider.delayMillis, remainingMillis) : undefined
     }
     return typeof answer === "boolean"
@@ -460,11 +460,11 @@ const run = Effect.fnUntraced(function*<A, E, R, R2>(poll: Effect.Effect<A, E, R
     const elapsedMillis = timer.elapsedMillis
     const remainingMillis = Math.max(0, timer.maxWaitMillis - elapsedMillis)
     delayMillis = state === "retry" ? yield* timer.next(outcome, remainingMillis) : undefined
-    const ended = { outcome, attempts, elapsed: Duration.millis(elapsedMillis) }
+    const result = { outcome, attempts, elapsed: Duration.millis(elapsedMillis) }
     const delay = delayMillis === undefined ? undefined : Duration.millis(delayMillis)
-    yield* waiter.onAttempt({ ...ended, state, remaining: Duration.millis(remainingMillis), delay })
-    if (state === "success") return ended
-    if (state === "failure") return yield* new WaiterFailed<A, E>({ ...ended, ...why })
+    yield* waiter.onAttempt({ ...result, state, remaining: Duration.millis(remainingMillis), delay })
+    if (state === "success") return result
+    if (state === "failure") return yield* new WaiterFailed<A, E>({ ...result, ...why })
     if (delayMillis !== undefined) yield* timer.sleepUntil(elapsedMillis + delayMillis)
   }
   return yield* new WaiterTimedOut<A, E>({ ...timer.end, last, attempts })

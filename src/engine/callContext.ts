@@ -3,7 +3,7 @@ import { type AnyContext, shared } from "../internal/shared.ts"
 import { CurrentClassifier } from "../RetryClassifier.ts"
 import { CurrentObserver, CurrentResource } from "../RetryObserver.ts"
 import { RetryQuota } from "../RetryQuota.ts"
-import type { Parts } from "./compiled.ts"
+import type { Compiled } from "./compiled.ts"
 import { Provided } from "./environment.ts"
 
 const references = Context.pick(CurrentClassifier, CurrentObserver)
@@ -15,7 +15,11 @@ const provided = Context.pick(Provided)
  * was, but where the call names another resource, those of the resource. Classifier and observer are those of the call,
  * if it has them. A user's schedule may need anything: the call's context comes first, since it has the call's span.
  */
-export const bringing = ({ gates, source }: Parts, made: AnyContext, ...keys: ReadonlyArray<Context.Key<any, any>>) => {
+export const bringing = (
+  { gates, source }: Compiled,
+  made: AnyContext,
+  ...keys: ReadonlyArray<Context.Key<any, any>>
+) => {
   const tags = [...keys, ...gates, ...shared.gates.map(({ tag }) => tag)]
   const own: AnyContext = Context.pick(RetryQuota, CurrentResource, ...tags)(made)
   const around: AnyContext = typeof source === "function" ? references(made) : made

@@ -59,17 +59,17 @@ export interface Source {
   /** The limits of several policies together. */
   readonly limited?: Limited | undefined
   /** The same without some limits of the policies, where they are limits of the whole. */
-  readonly lifted?: ((free: Partial<Parts>) => Source) | undefined
+  readonly lifted?: ((free: Partial<Compiled>) => Source) | undefined
 }
 
 /**
  * One step of a policy: the constructor or combinator of the API, such as `"RetryPolicy.capped"`, and its argument as
  * JSON, if it has one. Policies stay as they are; functions and schedules are `Opaque`.
  */
-export type Node = readonly [tag: string, given?: unknown]
+export type Node = readonly [tag: string, options?: unknown]
 
 /** A policy: its steps, and what they compile to. */
-export interface Parts extends Limited {
+export interface Compiled extends Limited {
   /** A source first, then the combinators in the order in which they were applied. */
   readonly nodes: ReadonlyArray<Node>
   /** The source of the delay: a function, or a schedule or policies that decide inside. */
@@ -94,11 +94,11 @@ export interface Parts extends Limited {
    * Looks up the policy when a call begins; the call keeps it. Everything else here is then that of a policy without
    * limits.
    */
-  readonly live: ((context: AnyContext) => Parts) | undefined
+  readonly live: ((context: AnyContext) => Compiled) | undefined
 }
 
 /** A policy without limits, but for its source. */
-export const free: Omit<Parts, "nodes" | "source"> = {
+export const free: Omit<Compiled, "nodes" | "source"> = {
   adjusts: [],
   maxAttempts: Infinity,
   conditions: undefined,
@@ -115,9 +115,9 @@ export const free: Omit<Parts, "nodes" | "source"> = {
 }
 
 /** Parts with changes, even if they are looked up later. */
-export const changed = (parts: Parts, change: (parts: Parts) => Partial<Parts>): Parts => {
-  const { live } = parts
-  const next = { ...parts, ...change(parts) }
+export const changed = (compiled: Compiled, change: (compiled: Compiled) => Partial<Compiled>): Compiled => {
+  const { live } = compiled
+  const next = { ...compiled, ...change(compiled) }
   return live === undefined ? next : { ...next, live: (context) => changed(live(context), change) }
 }
 
@@ -160,8 +160,8 @@ export const sequence = (one: Limited, other: Limited): Limited => ({
 })
 
 /** The limits of a policy, with those of what decides inside. */
-export const limitsOf = (parts: Parts): Limited => {
-  const { source } = parts
+export const limitsOf = (compiled: Compiled): Limited => {
+  const { source } = compiled
   const inside = typeof source === "function" ? undefined : source.limited
-  return inside === undefined ? parts : meet(parts, inside)
+  return inside === undefined ? compiled : meet(compiled, inside)
 }

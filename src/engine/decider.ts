@@ -5,7 +5,7 @@ import { warnTooSmall } from "../internal/sharing.ts"
 import type { RetryDecision, Stop, StopReason } from "../RetryDecision.ts"
 import type { RetryInfo } from "../RetryInfo.ts"
 import type { Ask, Shortage } from "../RetryQuotaStore.ts"
-import type { Answer, Parts } from "./compiled.ts"
+import type { Answer, Compiled } from "./compiled.ts"
 import { type Delay, delayOf, type Failing, hintTooLong } from "./delay.ts"
 import { type Offer, Repetition, type Run } from "./run.ts"
 import { verdictOf } from "./verdict.ts"
@@ -25,7 +25,7 @@ const inner: Delay = (failing) => (failing as Decider).delayMillis
 
 /** One policy in one run: its own count, backoff and deadline. It decides; what a retry costs, the run pays. */
 export class Decider implements Failing, Offer {
-  readonly parts: Parts
+  readonly compiled: Compiled
   /** When it began, if that matters, and its own deadline, in milliseconds of the monotonic clock. */
   readonly startMillis: number
   readonly deadlineAtMillis: number
@@ -42,36 +42,36 @@ export class Decider implements Failing, Offer {
   private inside: (() => Answer) | undefined = undefined
   private accepted: Offer | undefined = undefined
 
-  constructor(given: Parts, readonly run: Run, startMillis?: number, untilMillis = Infinity) {
-    const found = given.live?.(run.world.services) ?? given
+  constructor(policy: Compiled, readonly run: Run, startMillis?: number, untilMillis = Infinity) {
+    const found = policy.live?.(run.environment.services) ?? policy
     // That a value is repeated is for no classifier to decide.
-    const parts = this.parts = run instanceof Repetition
+    const compiled = this.compiled = run instanceof Repetition
       ? { ...found, whileRetryable: "off", outermostOnly: false }
       : found
-    this.startMillis = startMillis ?? (isTimed(parts) ? run.world.nowMillis : 0)
+    this.startMillis = startMillis ?? (isTimed(compiled) ? run.environment.nowMillis : 0)
     this.deadlineAtMillis = Math.min(
       untilMillis,
-      run.world.onward?.deadlineAtMillis ?? Infinity,
-      this.startMillis + parts.deadlineMillis
+      run.environment.propagated?.deadlineAtMillis ?? Infinity,
+      this.startMillis + compiled.deadlineMillis
     )
   }
 
   get random(): Random.Random {
-    return this.run.world.random
+    return this.run.environment.random
   }
 
   get untilMillis(): number {
-    const { accepted, deadlineAtMillis, parts, startMillis } = this
-    const { deadlineMillis } = parts.source.limited ?? parts
+    const { accepted, deadlineAtMillis, compiled, startMillis } = this
+    const { deadlineMillis } = compiled.source.limited ?? compiled
     return Math.min(deadlineAtMillis, accepted?.untilMillis ?? startMillis + deadlineMillis)
   }
 
   /** It may have begun after some attempts. */
   get maxAttempts(): number {
-    const { accepted, attempt, parts, run } = this
-    if (isNestedIn(parts, run)) return 1
-    const inside = accepted ?? parts.source.limited
-    return Math.min(parts.maxAttempts + run.attempt - attempt, inside?.maxAttempts ?? Infinity)
+    const { accepted, attempt, compiled, run } = this
+    if (isNestedIn(compiled, run)) return 1
+    const inside = accepted ?? compiled.source.limited
+    return Math.min(compiled.maxAttempts + run.attempt - attempt, inside?.maxAttempts ?? Infinity)
   }
 
   get error(): unknown {
@@ -96,18 +96,18 @@ export class Decider implements Failing, Offer {
 
   /** Whether it would retry: retryable, attempts, quota, delay, deadline, in this order. */
   decides(): Answer {
-    const { parts, run } = this
+    const { compiled, run } = this
     this.attempt++
     this.step++
-    const verdict = verdictOf(parts, this, isNestedIn(parts, run))
+    const verdict = verdictOf(compiled, this, isNestedIn(compiled, run))
     if (typeof verdict !== "number") return this.refuses(verdict)
     this.cost = verdict
-    return typeof parts.source === "function" ? this.priced() : chain(this.steps(), (goes) => goes && this.priced())
+    return typeof compiled.source === "function" ? this.priced() : chain(this.steps(), (goes) => goes && this.priced())
   }
 
   /** Asks what decides inside, if anything does. */
   protected steps(): Answer {
-    const { source } = this.parts
+    const { source } = this.compiled
     return typeof source === "function" || (this.inside ??= source.begin(this))()
   }
 
@@ -148,8 +148,8 @@ export class Decider implements Failing, Offer {
 
   /** Pays for the retry, then decides after what delay. */
   protected priced(): Answer {
-    const { cost, parts, run } = this
-    if (parts.quota === undefined) return this.delayed()
+    const { cost, compiled, run } = this
+    if (compiled.quota === undefined) return this.delayed()
     const paid = run.pays(cost)
     if (paid === true) return this.delayed()
     return paid === false ? this.unpaid() : this.asked(paid)
@@ -158,11 +158,11 @@ export class Decider implements Failing, Offer {
   /** Asks a remote quota, or waits for tokens, as long as the retry can still begin before the deadline. */
   protected asked(ask: Ask): Answer {
     const { deadlineAtMillis, run } = this
-    const waits = run.world.store!.whenExhausted === "wait"
+    const waits = run.environment.store!.whenExhausted === "wait"
     if (waits && !this.delayed()) return false
     const patience = deadlineAtMillis === Infinity
       ? Infinity
-      : Math.max(0, deadlineAtMillis - run.world.nowMillis - (waits ? this.delayMillis : 0))
+      : Math.max(0, deadlineAtMillis - run.environment.nowMillis - (waits ? this.delayMillis : 0))
     return Effect.map(asking(ask, run.permit!, patience), (shortage) => this.answered(waits, shortage))
   }
 
@@ -176,10 +176,10 @@ export class Decider implements Failing, Offer {
 
   /** The quota refuses the retry. A polling call is held before it fails, by `drawnMillis` if the delay is there. */
   private unpaid(drawnMillis?: number): false {
-    const { cost, parts, run: { longPolling, world } } = this
-    const { capacity } = world.store!
-    if (cost > capacity) warnTooSmall(world.context, world.clock, cost, capacity)
-    const holdMillis = longPolling || parts.quota!.longPolling
+    const { cost, compiled, run: { longPolling, environment } } = this
+    const { capacity } = environment.store!
+    if (cost > capacity) warnTooSmall(environment.context, environment.clock, cost, capacity)
+    const holdMillis = longPolling || compiled.quota!.longPolling
       ? drawnMillis ?? (this.delayed() ? this.delayMillis : 0)
       : 0
     return this.refuses("quota-exhausted", holdMillis)
@@ -187,12 +187,12 @@ export class Decider implements Failing, Offer {
 
   /** If a user's function throws, no token is lost. */
   protected delayed(): boolean {
-    const { parts: { adjusts, source }, run } = this
+    const { compiled: { adjusts, source }, run } = this
     let delay: number
     try {
       delay = delayOf(typeof source === "function" ? source : inner, adjusts, this)
     } catch (defect) {
-      run.ended()
+      run.complete()
       throw defect
     }
     if (delay < 0) return this.refuses(delay === hintTooLong ? "retry-after-too-long" : "schedule")
@@ -201,16 +201,18 @@ export class Decider implements Failing, Offer {
   }
 
   private isInTime(delayMillis: number, untilMillis = this.deadlineAtMillis): boolean {
-    return untilMillis === Infinity || this.run.world.nowMillis + delayMillis < untilMillis || this.refuses("deadline")
+    return untilMillis === Infinity || this.run.environment.nowMillis + delayMillis < untilMillis ||
+      this.refuses("deadline")
   }
 }
 
 /** Whether it matters when a policy begins: it, or what is inside, may have a deadline. */
-export const isTimed = ({ deadlineMillis, source }: Parts): boolean =>
+export const isTimed = ({ deadlineMillis, source }: Compiled): boolean =>
   deadlineMillis !== Infinity || (typeof source !== "function" && shared.timed === true)
 
 /** Whether it does not retry because another run around it does. */
-const isNestedIn = ({ outermostOnly }: Parts, { world }: Run): boolean => outermostOnly && outermostOnly(world.context)
+const isNestedIn = ({ outermostOnly }: Compiled, { environment }: Run): boolean =>
+  outermostOnly && outermostOnly(environment.context)
 
 type Decided = RetryDecision | Effect.Effect<RetryDecision, unknown, unknown>
 

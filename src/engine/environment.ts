@@ -4,7 +4,7 @@ import * as Fiber from "effect/Fiber"
 import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
 import { monotonicMillis } from "../internal/clock.ts"
-import { type Onward, onwardIn } from "../internal/propagation.ts"
+import { type PropagatedContext, propagatedIn } from "../internal/propagation.ts"
 import { type AnyContext, type AnyFiber, shared } from "../internal/shared.ts"
 import { CurrentClassifier, type RetryClassifier } from "../RetryClassifier.ts"
 import { observerOf, type RetryObserver } from "../RetryObserver.ts"
@@ -41,11 +41,11 @@ export const quotaOf = (context: AnyContext): RetryQuota["Service"] | undefined 
   Context.getOrUndefined(context, RetryQuota)
 
 /** Only the quota and gates see a first send. */
-const isUnseenBy = ({ onAttempt, onCall, onSend }: RetryObserver, onward: Onward | undefined): boolean =>
-  (onAttempt ?? onSend ?? onCall ?? onward) === undefined
+const isUnseenBy = ({ onAttempt, onCall, onSend }: RetryObserver, propagated: PropagatedContext | undefined): boolean =>
+  (onAttempt ?? onSend ?? onCall ?? propagated) === undefined
 
 /** Everything a call needs to know about its surroundings. Randomness and classifier are read when needed. */
-export class World {
+export class CallEnvironment {
   readonly clock: Clock.Clock
   readonly store: RetryQuotaStore | undefined
   readonly classifier: RetryClassifier
@@ -57,7 +57,7 @@ export class World {
   readonly isUnseen: boolean
   readonly isQuiet: boolean
   /** What sends say to other processes; `undefined` if nothing. */
-  readonly onward: Onward | undefined
+  readonly propagated: PropagatedContext | undefined
   /** The context inside a send: it says that the outer call accounts for it. */
   readonly inside: AnyContext
   /** Where the policy finds what it needs: the context, with the services that the policy brings. */
@@ -76,10 +76,10 @@ export class World {
     this.random = Context.get(context, Random.Random)
     this.observer = observerOf(context)
     this.metadata = Context.getOrUndefined(context, Schedule.CurrentMetadata)
-    this.onward = onwardIn(context)
-    this.isUnseen = isUnseenBy(this.observer, this.onward)
+    this.propagated = propagatedIn(context)
+    this.isUnseen = isUnseenBy(this.observer, this.propagated)
     this.isQuiet = this.isUnseen && gates.length === 0 && !store?.firstAttemptCost
-    this.inside = Context.add(context, InsideCall, new Mark(this))
+    this.inside = Context.add(context, CurrentSend, new SendScope(this))
   }
 
   /** Milliseconds of the monotonic clock, unaffected by changes to the wall clock. */
@@ -89,7 +89,7 @@ export class World {
 }
 
 // A context never changes, and many calls share one; but each retry has its own.
-const known = new WeakMap<AnyContext, World>()
+const environments = new WeakMap<AnyContext, CallEnvironment>()
 
 /** Services for the policies of the next run alone: what it sends does not see them. */
 export const Provided = /* @__PURE__ */ Context.Reference<AnyContext | undefined>("effect-retry/Provided", {
@@ -97,16 +97,16 @@ export const Provided = /* @__PURE__ */ Context.Reference<AnyContext | undefined
 })
 
 /** The surroundings of a call in this context. */
-export const worldOf = (context: AnyContext): World => {
-  const cached = known.get(context)
+export const environmentOf = (context: AnyContext): CallEnvironment => {
+  const cached = environments.get(context)
   if (cached !== undefined) return cached
   const provided = Context.get(context, Provided)
   const services = provided === undefined ? context : Context.merge(context, provided)
   const quota = quotaOf(services)
   const own = provided === undefined ? context : Context.add(context, Provided, undefined) as AnyContext
-  const world = new World(own, quota, gatesOf(services, quota?.store), services)
-  if (world.metadata === undefined) known.set(context, world)
-  return world
+  const environment = new CallEnvironment(own, quota, gatesOf(services, quota?.store), services)
+  if (environment.metadata === undefined) environments.set(context, environment)
+  return environment
 }
 
 /** The metadata of a first send. A separate object, to distinguish it from that of a schedule. */
@@ -124,14 +124,14 @@ interface Sent {
  * Marks what is inside a send, which a run accounts for. Sends have their own mark only once something asks for it
  * (`shared.marking`): it costs as much as all the rest of a run that succeeds.
  */
-export class Mark {
+export class SendScope {
   /** The fiber of the send; `undefined` once it has ended, or if nothing asks about sends. */
   private fiber: AnyFiber | undefined
   readonly sent: Sent | undefined
 
   constructor(
     /** The surroundings of the run. */
-    readonly world: World,
+    readonly environment: CallEnvironment,
     fiber?: AnyFiber,
     sent?: Sent
   ) {
@@ -146,25 +146,25 @@ export class Mark {
     return this.fiber !== undefined && !this.fiber.pollUnsafe()
   }
 
-  ended(): void {
+  close(): void {
     this.fiber = undefined
   }
 }
 
 /** The send around this context. */
-export const InsideCall = /* @__PURE__ */ Context.Reference<Mark | undefined>("effect-retry/InsideCall", {
+export const CurrentSend = /* @__PURE__ */ Context.Reference<SendScope | undefined>("effect-retry/InsideCall", {
   defaultValue: () => undefined
 })
 
 /** Whether an outer run retries: around this context, or in the process that called this one. */
 export const isNested = (context: AnyContext): boolean => {
-  const mark = Context.get(context, InsideCall)
-  const isInside = mark?.isActive && (!mark.sent?.isAlone || isNested(mark.world.context))
-  return isInside || onwardIn(context)?.isRetried === true
+  const scope = Context.get(context, CurrentSend)
+  const isInside = scope?.isActive && (!scope.sent?.isAlone || isNested(scope.environment.context))
+  return isInside || propagatedIn(context)?.isRetried === true
 }
 
 /** Whether a send around these surroundings pays from the same quota: its success counts once. */
-export const isInside = ({ context, store }: World): boolean => {
-  const mark = Context.get(context, InsideCall)
-  return mark?.isActive === true && mark.world.store === store
+export const isInside = ({ context, store }: CallEnvironment): boolean => {
+  const scope = Context.get(context, CurrentSend)
+  return scope?.isActive === true && scope.environment.store === store
 }

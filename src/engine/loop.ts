@@ -6,9 +6,9 @@ import type * as Exit from "effect/Exit"
 import * as Schedule from "effect/Schedule"
 import { type AnyContext, shared } from "../internal/shared.ts"
 import type { Stop } from "../RetryDecision.ts"
-import type { Answer, Parts } from "./compiled.ts"
+import type { Answer, Compiled } from "./compiled.ts"
 import { Decider, isTimed } from "./decider.ts"
-import { type AnyFiber, current, fresh, InsideCall, type World, worldOf } from "./environment.ts"
+import { type AnyFiber, type CallEnvironment, current, CurrentSend, environmentOf, fresh } from "./environment.ts"
 import { infoOf, Run } from "./run.ts"
 import { earn, framed, guarded, onlyIn, send, settling, taken } from "./send.ts"
 import { isFinal } from "./verdict.ts"
@@ -41,7 +41,7 @@ export class Loop {
     try {
       return this.framed(this.follow(answer, cause))
     } catch (defect) {
-      this.run.ended()
+      this.run.complete()
       throw defect
     }
   }
@@ -56,20 +56,20 @@ export class Loop {
    * there before the fiber can be interrupted.
    */
   private framed(self: AnyEffect): AnyEffect {
-    return framed(Effect.onExitPrimitive(self, (exit) => this.ended(exit)), current())
+    return framed(Effect.onExitPrimitive(self, (exit) => this.onExit(exit)), current())
   }
 
   /** After a result, this has nothing left to do. */
-  private ended(exit: Exit.Exit<unknown, unknown>): undefined {
+  private onExit(exit: Exit.Exit<unknown, unknown>): undefined {
     if (exit._tag === "Success") return
     this.arrive()
-    this.run.ended()
+    this.run.complete()
   }
 
   private follow(answer: Answer, cause: Cause.Cause<unknown>): AnyEffect {
     if (answer === false) return this.obey(answer, cause)
     const { run } = this
-    const now = run.world.clock.currentTimeMillisUnsafe()
+    const now = run.environment.clock.currentTimeMillisUnsafe()
     if (run.attempt > 1) {
       this.sinceMillis = now - this.nowMillis
       this.elapsedMillis += this.sinceMillis
@@ -86,7 +86,7 @@ export class Loop {
     if (!goes) return ending(decider, cause, this.orElse)
     const wait = decider.retries()
     this.delay = Duration.millis(decider.delayMillis)
-    return Effect.flatMap(after(wait, run.world.clock.sleep(this.delay)), () => this.send(current()))
+    return Effect.flatMap(after(wait, run.environment.clock.sleep(this.delay)), () => this.send(current()))
   }
 
   private send(fiber: AnyFiber): AnyEffect {
@@ -132,16 +132,16 @@ export class Loop {
   }
 
   private arrive(): void {
-    current().setContext(this.run.world.context)
+    current().setContext(this.run.environment.context)
   }
 
   /** The context of a send: which run accounts for it, and which retry it is. */
   private inside(fiber: AnyFiber): AnyContext {
     const { run } = this
-    const { retry, world } = run
+    const { retry, environment } = run
     const inside = run.inside(fiber)
     if (retry === undefined) {
-      return world.metadata === undefined ? inside : Context.add(inside, Schedule.CurrentMetadata, fresh)
+      return environment.metadata === undefined ? inside : Context.add(inside, Schedule.CurrentMetadata, fresh)
     }
     return Context.add(inside, Schedule.CurrentMetadata, {
       input: run.error,
@@ -159,9 +159,9 @@ export class Loop {
 /** The end of a run that is not retried. A polling run is held back first. */
 const ending = (decider: Decider, cause: Cause.Cause<unknown>, orElse: OrElse | undefined): AnyEffect => {
   const { run } = decider
-  const { onStop } = run.world.observer
+  const { onStop } = run.environment.observer
   if (onStop === undefined && orElse === undefined && decider.holdMillis === 0) {
-    run.ended()
+    run.complete()
     return Effect.failCause(cause)
   }
   const stop = decider.stops()
@@ -177,77 +177,77 @@ const quietly = (value: any): AnyEffect => {
 }
 
 /** Restores the caller's context after a first send that ran bare. */
-const back = (fiber: AnyFiber): World => {
-  const { world } = Context.get(fiber.context, InsideCall)!
-  fiber.setContext(world.context)
-  return world
+const back = (fiber: AnyFiber): CallEnvironment => {
+  const { environment } = Context.get(fiber.context, CurrentSend)!
+  fiber.setContext(environment.context)
+  return environment
 }
 
 /** Continues after the failure of a first send that ran bare or in a guard, in a run that begins only now. */
-const handling = (self: AnyEffect, parts: Parts, orElse: OrElse | undefined) => {
+const handling = (self: AnyEffect, compiled: Compiled, orElse: OrElse | undefined) => {
   const failed = (
-    world: World,
+    environment: CallEnvironment,
     startMillis: number | undefined,
     error: unknown,
     cause: Cause.Cause<unknown>
   ): AnyEffect => {
-    const info = infoOf(world, error)
+    const info = infoOf(environment, error)
     // The reason would be lost.
-    if (orElse === undefined && world.observer.onStop === undefined && isFinal(parts.whileRetryable, info)) {
+    if (orElse === undefined && environment.observer.onStop === undefined && isFinal(compiled.whileRetryable, info)) {
       return Effect.failCause(cause)
     }
-    const run = new Run(world)
-    const decider = new Decider(parts, run, startMillis)
+    const run = new Run(environment)
+    const decider = new Decider(compiled, run, startMillis)
     run.record(error, info)
     const answer = decider.answers()
     return answer === false ? ending(decider, cause, orElse) : new Loop(self, decider, orElse).proceeds(answer, cause)
   }
-  return (world: World, startMillis: number | undefined, cause: Cause.Cause<unknown>): AnyEffect => {
+  return (environment: CallEnvironment, startMillis: number | undefined, cause: Cause.Cause<unknown>): AnyEffect => {
     const only = onlyIn(cause)
     return only === undefined
-      ? taken(cause, (error, cause) => failed(world, startMillis, error, cause))
-      : failed(world, startMillis, only.error, cause)
+      ? taken(cause, (error, cause) => failed(environment, startMillis, error, cause))
+      : failed(environment, startMillis, only.error, cause)
   }
 }
 
 /** Retries an effect: its first send runs bare or in a guard, and nothing else is set up until it fails. */
-export const retrying = (self: AnyEffect, parts: Parts, orElse?: OrElse): AnyEffect => {
-  const { live, services } = parts
+export const retrying = (self: AnyEffect, compiled: Compiled, orElse?: OrElse): AnyEffect => {
+  const { live, services } = compiled
   if (services !== undefined) {
-    return services.retried(orElse, (orElse) => retrying(self, { ...parts, services: undefined }, orElse))
+    return services.retried(orElse, (orElse) => retrying(self, { ...compiled, services: undefined }, orElse))
   }
   if (live !== undefined) {
-    return Effect.withFiber(({ context }) => retrying(self, live(worldOf(context).services), orElse))
+    return Effect.withFiber(({ context }) => retrying(self, live(environmentOf(context).services), orElse))
   }
-  const failed = handling(self, parts, orElse)
+  const failed = handling(self, compiled, orElse)
   const bare = (startMillis?: number) =>
     Effect.matchCauseEffect(self, {
       onSuccess: quietly,
       onFailure: (cause) => failed(back(current()), startMillis, cause)
     })
   const caught = (startMillis?: number) =>
-    Effect.catchCause(self, (cause) => failed(worldOf(current().context), startMillis, cause))
+    Effect.catchCause(self, (cause) => failed(environmentOf(current().context), startMillis, cause))
   // Those are kept of calls for which it does not matter when they begin.
   let bareKept: AnyEffect | undefined
   let caughtKept: AnyEffect | undefined
-  const begin = (world: World): AnyEffect =>
-    new Loop(self, new Decider(parts, new Run(world)).begins(), orElse).starts()
+  const begin = (environment: CallEnvironment): AnyEffect =>
+    new Loop(self, new Decider(compiled, new Run(environment)).begins(), orElse).starts()
   return Effect.withFiber((fiber) => {
-    const world = worldOf(fiber.context)
-    if (world.isUnseen && world.metadata === undefined && !shared.marking) {
-      if (world.isQuiet) {
-        const body = isTimed(parts) ? bare(world.nowMillis) : bareKept ??= bare()
+    const environment = environmentOf(fiber.context)
+    if (environment.isUnseen && environment.metadata === undefined && !shared.marking) {
+      if (environment.isQuiet) {
+        const body = isTimed(compiled) ? bare(environment.nowMillis) : bareKept ??= bare()
         // An interruption skips restoring the context: then finalizers see the mark of the run, up to the next scope. A
         // frame for this send too would add a third to the time of a success.
-        fiber.setContext(world.inside)
+        fiber.setContext(environment.inside)
         return body
       }
-      void framed(isTimed(parts) ? caught(world.nowMillis) : caughtKept ??= caught(), fiber)
-      return guarded(self, world, fiber)
+      void framed(isTimed(compiled) ? caught(environment.nowMillis) : caughtKept ??= caught(), fiber)
+      return guarded(self, environment, fiber)
     }
-    const { onCall } = world.observer
-    if (onCall === undefined) return begin(world)
+    const { onCall } = environment.observer
+    if (onCall === undefined) return begin(environment)
     // What the observer puts around a run is around its sends too.
-    return onCall(Effect.withFiber(({ context }) => begin(worldOf(context))), world.context)
+    return onCall(Effect.withFiber(({ context }) => begin(environmentOf(context))), environment.context)
   })
 }

@@ -7,7 +7,7 @@ import { classify } from "../RetryClassifier.ts"
 import type { RetryInfo } from "../RetryInfo.ts"
 import type { Reservation } from "../RetryQuotaStore.ts"
 import type { Outcome, Pass, Send } from "../SendGate.ts"
-import type { AnyFiber, World } from "./environment.ts"
+import type { AnyFiber, CallEnvironment } from "./environment.ts"
 
 /** Two reservations for one send, of a store that cannot resize one. It shrinks by the second as a whole. */
 const both = (first: Reservation, second: Reservation): Reservation => {
@@ -38,27 +38,32 @@ const both = (first: Reservation, second: Reservation): Reservation => {
 }
 
 /** How a send ended, for the gates it passed. */
-class Ended implements Outcome {
+class SendOutcome implements Outcome {
   readonly _tag: Outcome["_tag"]
-  private known: Option.Option<RetryInfo> | undefined = undefined
+  private cachedInfo: Option.Option<RetryInfo> | undefined = undefined
   private now = -1
 
-  constructor(tag: Outcome["_tag"], readonly error: unknown, readonly value: unknown, private readonly world: World) {
+  constructor(
+    tag: Outcome["_tag"],
+    readonly error: unknown,
+    readonly value: unknown,
+    private readonly environment: CallEnvironment
+  ) {
     this._tag = tag
   }
 
   get info(): RetryInfo | undefined {
     if (this._tag !== "Failure") return undefined
-    this.known ??= classify(this.world.classifier, this.error)
-    return Option.getOrUndefined(this.known)
+    this.cachedInfo ??= classify(this.environment.classifier, this.error)
+    return Option.getOrUndefined(this.cachedInfo)
   }
 
   get nowMillis(): number {
-    return this.now < 0 ? this.now = this.world.nowMillis : this.now
+    return this.now < 0 ? this.now = this.environment.nowMillis : this.now
   }
 }
 
-const notify = (permit: Permit): void => permit.world.observer.onSend?.(permit)
+const notify = (permit: Permit): void => permit.environment.observer.onSend?.(permit)
 
 const depart = ({ reservation, retry }: Permit): void => {
   reservation?.sent?.()
@@ -79,7 +84,7 @@ const settle = (pass: Pass, outcome: Outcome | undefined): void =>
 export class Permit implements Send {
   state: "taken" | "sent" | "returned" | "spent" | "canceled" = "taken"
   /** Settles it if its fiber ends, and holds what else that fiber does. */
-  watch: Watch | undefined = undefined
+  fiberScope: FiberScope | undefined = undefined
   below: Permit | undefined = undefined
   reservation: Reservation | undefined = undefined
   /** Of the gates that it has passed so far. */
@@ -90,7 +95,7 @@ export class Permit implements Send {
   private now = -1
 
   constructor(
-    public world: World,
+    public environment: CallEnvironment,
     /** The number of the retry it is for; 0 for a first send, whose tokens are a fee that a success does not return. */
     readonly retry: number
   ) {}
@@ -100,11 +105,11 @@ export class Permit implements Send {
   }
 
   get context(): AnyContext {
-    return this.world.context
+    return this.environment.context
   }
 
   get nowMillis(): number {
-    return this.now < 0 ? this.now = this.world.nowMillis : this.now
+    return this.now < 0 ? this.now = this.environment.nowMillis : this.now
   }
 
   /** A gate has made it wait: the next ones get the time at which they are asked. */
@@ -126,7 +131,7 @@ export class Permit implements Send {
 
   /** Holds no more tokens than this. A store that cannot resize a reservation, and is not remote, gives another. */
   shrink(cost: number): void {
-    const { reservation, world: { clock, store } } = this
+    const { reservation, environment: { clock, store } } = this
     if (reservation === undefined || reservation.cost <= cost || reservation.resize?.(cost) === true) return
     let other = cost > 0 && store!.reserve(cost, clock)
     if (typeof other === "function") return
@@ -141,9 +146,9 @@ export class Permit implements Send {
    */
   sent(isSend = true): void {
     if (this.state !== "taken") return
-    if (isSend) safely(this.world, notify, this)
+    if (isSend) safely(this.environment, notify, this)
     this.state = "sent"
-    safely(this.world, depart, this)
+    safely(this.environment, depart, this)
   }
 
   /** The send was never made: everything goes back. Returns `false` if it was made or is already settled. */
@@ -154,17 +159,17 @@ export class Permit implements Send {
   }
 
   succeeded(value: unknown): void {
-    this.ended("Success", undefined, value)
+    this.settlePasses("Success", undefined, value)
   }
 
   failed(error: unknown): void {
-    this.ended("Failure", error)
+    this.settlePasses("Failure", error)
   }
 
   /** How the send ends, or whether it is made, will never be known. */
   abandon(): void {
     this.cancel()
-    this.ended("Unknown")
+    this.settlePasses("Unknown")
   }
 
   /** What it was for has ended like this, or was never begun. */
@@ -178,19 +183,19 @@ export class Permit implements Send {
     this.abandon()
   }
 
-  private ended(tag: Outcome["_tag"], error?: unknown, value?: unknown): void {
+  private settlePasses(tag: Outcome["_tag"], error?: unknown, value?: unknown): void {
     if (this.state !== "sent") return
-    const outcome = this.passes && new Ended(tag, error, value, this.world)
+    const outcome = this.passes && new SendOutcome(tag, error, value, this.environment)
     this.end(tag === "Success" ? "returned" : "spent", outcome)
   }
 
   /** Settles all that it holds, whatever a store or a gate of the user's throws. */
   private end(state: Permit["state"], outcome?: Outcome): void {
-    const { passes, world } = this
+    const { passes, environment } = this
     this.state = state
-    this.watch?.release(this)
-    safely(world, settleTokens, this)
-    if (passes !== undefined) { for (const pass of passes) safely(world, settle, pass, outcome) }
+    this.fiberScope?.release(this)
+    safely(environment, settleTokens, this)
+    if (passes !== undefined) { for (const pass of passes) safely(environment, settle, pass, outcome) }
   }
 }
 
@@ -198,7 +203,7 @@ export class Permit implements Send {
  * Settles what a fiber holds when the fiber ends, in any way: for the tokens of strategies, which no frame is around. A
  * fiber that succeeds may have passed them on, for example to a promise.
  */
-class Watch {
+class FiberScope {
   private top: Permit | undefined = undefined
 
   constructor(fiber: AnyFiber) {
@@ -211,8 +216,8 @@ class Watch {
   }
 
   hold(permit: Permit): void {
-    permit.watch?.release(permit)
-    permit.watch = this
+    permit.fiberScope?.release(permit)
+    permit.fiberScope = this
     permit.below = this.top
     this.top = permit
   }
@@ -225,15 +230,15 @@ class Watch {
       while (above.below !== permit) above = above.below!
       above.below = permit.below
     }
-    permit.watch = permit.below = undefined
+    permit.fiberScope = permit.below = undefined
   }
 }
 
-const watches = new WeakMap<AnyFiber, Watch>()
+const scopes = new WeakMap<AnyFiber, FiberScope>()
 
 /** Settles a permit when this fiber ends. */
-export const watch = (permit: Permit, fiber: AnyFiber): void => {
-  let found = watches.get(fiber)
-  if (found === undefined) watches.set(fiber, found = new Watch(fiber))
+export const fiberScope = (permit: Permit, fiber: AnyFiber): void => {
+  let found = scopes.get(fiber)
+  if (found === undefined) scopes.set(fiber, found = new FiberScope(fiber))
   found.hold(permit)
 }

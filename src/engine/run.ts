@@ -12,7 +12,7 @@ import { Retry, Stop, type StopReason } from "../RetryDecision.ts"
 import type { RetryInfo } from "../RetryInfo.ts"
 import { failureClass } from "../RetryObserver.ts"
 import type { Ask } from "../RetryQuotaStore.ts"
-import { type AnyFiber, InsideCall, isInside, Mark, type World } from "./environment.ts"
+import { type AnyFiber, type CallEnvironment, CurrentSend, isInside, SendScope } from "./environment.ts"
 import { Permit } from "./permit.ts"
 import { admissionUntil, earn } from "./send.ts"
 import { type AnyEffect, notified, waited } from "./wait.ts"
@@ -87,7 +87,7 @@ export class Offers {
 }
 
 /** What the classifier in force knows of an error. */
-export const infoOf = ({ classifier }: World, error: unknown): RetryInfo | undefined =>
+export const infoOf = ({ classifier }: CallEnvironment, error: unknown): RetryInfo | undefined =>
   Option.getOrUndefined(classify(classifier, error))
 
 export class Run {
@@ -107,9 +107,9 @@ export class Run {
   limits: Limits | undefined = undefined
   /** Whether a caller that the quota refuses is held back, whatever the policy says. */
   declare longPolling: boolean | undefined
-  private mark: Mark | undefined = undefined
+  private scope: SendScope | undefined = undefined
 
-  constructor(public world: World) {}
+  constructor(public environment: CallEnvironment) {}
 
   get deadlineAtMillis(): number {
     return this.limits === undefined ? Infinity : this.limits.untilMillis
@@ -121,7 +121,7 @@ export class Run {
 
   /** The wall clock, in milliseconds. */
   get wallMillis(): number {
-    return this.world.clock.currentTimeMillisUnsafe()
+    return this.environment.clock.currentTimeMillisUnsafe()
   }
 
   /** The send has failed. */
@@ -131,11 +131,11 @@ export class Run {
     this.permit = undefined
     permit?.failed(error)
     this.record(error)
-    return notified(this.world, false, error)
+    return notified(this.environment, false, error)
   }
 
   /** A failure to decide about. */
-  record(error: unknown, info = infoOf(this.world, error)): void {
+  record(error: unknown, info = infoOf(this.environment, error)): void {
     this.error = error
     this.attempt++
     this.info = info
@@ -143,12 +143,12 @@ export class Run {
 
   /** At most one reservation per failure: it grows to the dearest that is asked for. */
   pays(cost: number): boolean | Ask {
-    const { store } = this.world
-    const permit = this.permit ??= new Permit(this.world, this.attempt)
+    const { store } = this.environment
+    const permit = this.permit ??= new Permit(this.environment, this.attempt)
     if (this.holds(cost)) return true
     const { reservation } = permit
     if (reservation?.resize !== undefined) return reservation.resize(cost)
-    const answer = store!.reserve(cost - (reservation?.cost ?? 0), this.world.clock)
+    const answer = store!.reserve(cost - (reservation?.cost ?? 0), this.environment.clock)
     if (typeof answer === "function") return cost <= store!.capacity && answer
     if (answer !== undefined) permit.pay(answer)
     return answer !== undefined
@@ -162,30 +162,30 @@ export class Run {
 
   /** It will be retried: what was reserved beyond the cost goes back. Notifies, once. */
   retries(offer: Offer, offered?: Retry): AnyEffect | undefined {
-    const { permit, world } = this
+    const { permit, environment } = this
     permit?.shrink(offer.cost)
     this.limits = offer
     const retry = this.retry = offered ?? new Retry(this, offer.delayMillis, offer.cost, offer.maxAttempts)
-    const { onRetry } = world.observer
+    const { onRetry } = environment.observer
     if (onRetry === undefined) return undefined
     try {
-      const wait = waited(onRetry(retry, this.error, world.context))
-      return wait && Effect.onError(wait, () => Effect.sync(() => this.ended()))
+      const wait = waited(onRetry(retry, this.error, environment.context))
+      return wait && Effect.onError(wait, () => Effect.sync(() => this.complete()))
     } catch (defect) {
-      this.ended()
+      this.complete()
       throw defect
     }
   }
 
   /** It will not be retried: everything goes back. */
   stops(reason: StopReason, holdMillis = 0): Stop {
-    this.ended()
+    this.complete()
     return new Stop(this, reason, holdMillis)
   }
 
   /** Notifies of the end. */
   stopped(stop: Stop): Effect.Effect<void> | undefined {
-    return waited(this.world.observer.onStop?.(stop, this.error, this.world.context))
+    return waited(this.environment.observer.onStop?.(stop, this.error, this.environment.context))
   }
 
   /**
@@ -193,14 +193,14 @@ export class Run {
    * before the deadline. A first send that is refused fails as what refuses it; a retry may not be made.
    */
   admits(): Effect.Effect<boolean, unknown> | undefined {
-    const { attempt, deadlineAtMillis, world } = this
-    const isFree = world.gates.length === 0 && world.observer.onSend === undefined &&
-      (attempt === 0 ? world.isQuiet : deadlineAtMillis === Infinity)
+    const { attempt, deadlineAtMillis, environment } = this
+    const isFree = environment.gates.length === 0 && environment.observer.onSend === undefined &&
+      (attempt === 0 ? environment.isQuiet : deadlineAtMillis === Infinity)
     if (isFree) return undefined
-    const permit = this.permit ??= new Permit(world, attempt)
-    if (attempt === 0) return admissionUntil(world, permit, Infinity)
+    const permit = this.permit ??= new Permit(environment, attempt)
+    if (attempt === 0) return admissionUntil(environment, permit, Infinity)
     permit.failureClass = failureClass(this.info)
-    const admitted = admissionUntil(world, permit, deadlineAtMillis)
+    const admitted = admissionUntil(environment, permit, deadlineAtMillis)
     return admitted && Effect.catch(admitted, () => {
       this.gate = permit.gate
       return Effect.succeed(false)
@@ -221,12 +221,12 @@ export class Run {
   succeeded(value: unknown): Effect.Effect<void> | undefined {
     this.arrived()
     this.permit?.succeeded(value)
-    if (this.retry === undefined && !isInside(this.world)) earn(this.world)
-    return notified(this.world, true, undefined)
+    if (this.retry === undefined && !isInside(this.environment)) earn(this.environment)
+    return notified(this.environment, true, undefined)
   }
 
   /** It ends without an outcome, or before its send is made. */
-  ended(): void {
+  complete(): void {
     this.arrived()
     this.permit?.abandon()
     this.permit = undefined
@@ -234,16 +234,16 @@ export class Run {
 
   private arrived(): void {
     this.isSent = false
-    this.mark?.ended()
+    this.scope?.close()
   }
 
   /** The context of a send: it names the run that accounts for it. */
   inside(fiber: AnyFiber): AnyContext {
-    const { context, inside, onward } = this.world
-    const marked = shared.marking
-      ? Context.add(context, InsideCall, this.mark = new Mark(this.world, fiber, this))
+    const { context, inside, propagated } = this.environment
+    const scoped = shared.marking
+      ? Context.add(context, CurrentSend, this.scope = new SendScope(this.environment, fiber, this))
       : inside
-    return onward === undefined ? marked : propagationIn(context)!.sentBy(this, marked)
+    return propagated === undefined ? scoped : propagationIn(context)!.sentBy(this, scoped)
   }
 }
 

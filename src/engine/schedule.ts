@@ -10,9 +10,9 @@ import { isDoneCause } from "../internal/requiresEffect4.ts"
 import { warnUnseen } from "../internal/sharing.ts"
 import type { RetryDecision } from "../RetryDecision.ts"
 import type { RetryInfo } from "../RetryInfo.ts"
-import type { Answer, Parts } from "./compiled.ts"
+import type { Answer, Compiled } from "./compiled.ts"
 import { Decider, isTimed } from "./decider.ts"
-import { type AnyFiber, worldOf } from "./environment.ts"
+import { type AnyFiber, environmentOf } from "./environment.ts"
 import { begin, type Driven, drivenBy, isKnown, joinLate, lookUp, tried } from "./frames.ts"
 import { CurrentOffers, Offers, Repetition, Run } from "./run.ts"
 import { earn } from "./send.ts"
@@ -38,17 +38,17 @@ class Driver extends Run implements Driven {
   }
 
   fails(error: unknown, fiber: AnyFiber): Effect.Effect<void> | undefined {
-    fiber.setContext(this.world.context)
+    fiber.setContext(this.environment.context)
     return this.failed(error)
   }
 
   turns(delayMillis: number): Effect.Effect<unknown, unknown, unknown> | undefined {
-    const { offers: { cost, last, maxAttempts }, world } = this
+    const { offers: { cost, last, maxAttempts }, environment } = this
     const offered = last?.delayMillis === delayMillis && last.cost === cost ? last : undefined
-    const untilMillis = this.offers.untilAfter(world.nowMillis)
+    const untilMillis = this.offers.untilAfter(environment.nowMillis)
     const wait = this.retries({ cost, delayMillis, maxAttempts, untilMillis }, offered)
     // An observer may have interrupted the run: that is seen before the send is made.
-    return wait ?? (world.observer.onRetry && Effect.void)
+    return wait ?? (environment.observer.onRetry && Effect.void)
   }
 
   expires(): Effect.Effect<never, unknown> {
@@ -56,13 +56,13 @@ class Driver extends Run implements Driven {
     return after(this.stopped(this.stops(this.heldBack)), end) as typeof end
   }
 
-  override ended(): void {
+  override complete(): void {
     this.isOver = true
-    super.ended()
+    super.complete()
   }
 
   ends(exit: Exit.Exit<unknown, unknown>, fiber: AnyFiber): Effect.Effect<void> | undefined {
-    fiber.setContext(this.world.context)
+    fiber.setContext(this.environment.context)
     if (exit._tag === "Success") return this.succeeded(exit.value)
     // A stream without elements ends like this.
     if (this.isSent && isDoneCause(exit.cause)) return this.succeeded(undefined)
@@ -73,7 +73,7 @@ class Driver extends Run implements Driven {
       const { holdMillis, reason = isRefused ? "vetoed" : "schedule" } = this.offers
       return this.stopped(this.stops(reason, holdMillis))
     }
-    this.ended()
+    this.complete()
     return undefined
   }
 }
@@ -82,7 +82,7 @@ type AnySchedule = Schedule.Schedule<RetryDecision, unknown, unknown, unknown>
 
 /** One policy in one schedule. */
 class Steps {
-  private readonly parts: Parts
+  private readonly compiled: Compiled
   /** What is offered in the step around this. */
   private around: Offers | undefined
   /** The run that began with the loop. */
@@ -92,14 +92,14 @@ class Steps {
   private own: Decider | undefined = undefined
   private fallback: Fallback | undefined = undefined
 
-  constructor(given: Parts, fiber: AnyFiber) {
+  constructor(policy: Compiled, fiber: AnyFiber) {
     const { context } = fiber
-    const parts = this.parts = given.live?.(worldOf(context).services) ?? given
+    const compiled = this.compiled = policy.live?.(environmentOf(context).services) ?? policy
     const around = this.around = Context.get(context, CurrentOffers)
     const run = this.run = this.begun(fiber)
     // A limit of time counts from here.
-    if (run !== undefined && (isTimed(parts) || run.world.onward !== undefined)) {
-      this.own = new Decider(parts, run, around?.within?.startMillis, around?.within?.deadlineAtMillis).begins()
+    if (run !== undefined && (isTimed(compiled) || run.environment.propagated !== undefined)) {
+      this.own = new Decider(compiled, run, around?.within?.startMillis, around?.within?.deadlineAtMillis).begins()
     }
   }
 
@@ -109,7 +109,7 @@ class Steps {
     const found = lookUp(fiber, around?.depthIn(fiber) ?? 0)
     if (found instanceof Driver) return found
     if (typeof found === "number") {
-      const run = new Driver(worldOf(fiber.context))
+      const run = new Driver(environmentOf(fiber.context))
       begin(run, fiber, found)
       return run
     }
@@ -122,7 +122,7 @@ class Steps {
   private next(error: unknown, fiber: AnyFiber): any {
     this.around = Context.get(fiber.context, CurrentOffers)
     const own = this.own ??= new Decider(
-      this.parts,
+      this.compiled,
       this.runIn(error, fiber),
       undefined,
       this.around?.within?.deadlineAtMillis
@@ -152,11 +152,11 @@ class Steps {
     const by = drivenBy(fiber, depth)
     if (by === undefined && run !== undefined) return run
     if (by === "repetition" || (by === undefined && error === 1)) {
-      return new Repetition(worldOf(fiber.context))
+      return new Repetition(environmentOf(fiber.context))
     }
     const found = lookUp(fiber, depth)
     if (found instanceof Driver) return found
-    const late = this.late = new Driver(worldOf(fiber.context))
+    const late = this.late = new Driver(environmentOf(fiber.context))
     late.record(error)
     return late
   }
@@ -176,16 +176,16 @@ class Steps {
       return after(this.fallback?.charged(run, own), step)
     }
     const done = Cause.done<RetryDecision>(offers.refuse(own.reason, own.holdMillis))
-    const ended = after(this.fallback && run.stopped(own.stops()), done)
+    const result = after(this.fallback && run.stopped(own.stops()), done)
     // Inside a policy, that holds the caller.
     return own.holdMillis === 0 || run === this.around?.run
-      ? ended
-      : Effect.andThen(Effect.sleep(own.holdMillis), ended)
+      ? result
+      : Effect.andThen(Effect.sleep(own.holdMillis), result)
   }
 }
 
-export const toSchedule = (parts: Parts): AnySchedule =>
-  Schedule.fromStep(Effect.withFiber((fiber: AnyFiber) => Effect.succeed(new Steps(parts, fiber).step))) as any
+export const toSchedule = (compiled: Compiled): AnySchedule =>
+  Schedule.fromStep(Effect.withFiber((fiber: AnyFiber) => Effect.succeed(new Steps(compiled, fiber).step))) as any
 
 /** The last run of each fiber in which no loop can be seen. */
 const unseen = new WeakMap<AnyFiber, Fallback>()
@@ -198,7 +198,7 @@ class Fallback {
   constructor(private run: Run | undefined) {}
 
   static begun(fiber: AnyFiber, run?: Run): Fallback {
-    if (!isKnown()) warnUnseen(fiber.context, worldOf(fiber.context).clock, tried)
+    if (!isKnown()) warnUnseen(fiber.context, environmentOf(fiber.context).clock, tried)
     const before = unseen.get(fiber)
     if (before !== undefined) before.settles(true, fiber)
     else {
@@ -220,7 +220,7 @@ class Fallback {
   }
 
   charged(run: Run, own: Decider): Effect.Effect<unknown, unknown, unknown> | undefined {
-    this.dueMillis = run.world.nowMillis + own.delayMillis
+    this.dueMillis = run.environment.nowMillis + own.delayMillis
     return own.retries()
   }
 
@@ -229,11 +229,11 @@ class Fallback {
     this.isOpen = false
     if (!isOpen) return
     if (run === undefined) {
-      if (hasSucceeded) earn(worldOf(fiber.context))
+      if (hasSucceeded) earn(environmentOf(fiber.context))
       return
     }
-    if (run.world.nowMillis >= this.dueMillis) run.permit?.sent()
+    if (run.environment.nowMillis >= this.dueMillis) run.permit?.sent()
     if (hasSucceeded) run.permit?.succeeded(undefined)
-    run.ended()
+    run.complete()
   }
 }

@@ -9,7 +9,7 @@ import { safely } from "../internal/sharing.ts"
 import { QuotaExhausted } from "../RetryQuota.ts"
 import type { RetryQuotaStore } from "../RetryQuotaStore.ts"
 import type { SendGate } from "../SendGate.ts"
-import { type AnyFiber, InsideCall, Mark, type World } from "./environment.ts"
+import { type AnyFiber, type CallEnvironment, CurrentSend, SendScope } from "./environment.ts"
 import { Permit } from "./permit.ts"
 import { type AnyEffect, asking, notified, waiting, within } from "./wait.ts"
 
@@ -51,8 +51,8 @@ export const onlyIn = ({ reasons }: Cause.Cause<unknown>): Cause.Fail<unknown> |
 }
 
 /** A first send pays its fee. */
-const paid = (world: World, permit: Permit): Effect.Effect<void, QuotaExhausted> | undefined => {
-  const { clock, store } = world
+const paid = (environment: CallEnvironment, permit: Permit): Effect.Effect<void, QuotaExhausted> | undefined => {
+  const { clock, store } = environment
   if (permit.retry > 0 || !store?.firstAttemptCost) return undefined
   const { firstAttemptCost: cost } = store
   const refused = () => Effect.fail(new QuotaExhausted({ cost, balance: store.balance(clock) }))
@@ -69,10 +69,14 @@ const paid = (world: World, permit: Permit): Effect.Effect<void, QuotaExhausted>
 }
 
 /** A gate must not throw. If it does, no token is lost. */
-const entered = (world: World, gate: SendGate, permit: Permit): Effect.Effect<void, unknown> | undefined => {
+const entered = (
+  environment: CallEnvironment,
+  gate: SendGate,
+  permit: Permit
+): Effect.Effect<void, unknown> | undefined => {
   try {
     const wait = gate.enter(permit)
-    return wait === undefined ? undefined : waiting(world, gate.name, wait)
+    return wait === undefined ? undefined : waiting(environment, gate.name, wait)
   } catch (defect) {
     permit.cancel()
     throw defect
@@ -80,14 +84,18 @@ const entered = (world: World, gate: SendGate, permit: Permit): Effect.Effect<vo
 }
 
 /** Waits until the quota and the gates, starting at `from`, let the send pass; `undefined` if they do immediately. */
-export const admission = (world: World, permit: Permit, from = -1): Effect.Effect<void, unknown> | undefined => {
-  for (let next = from; next < world.gates.length; next++) {
-    const wait = next < 0 ? paid(world, permit) : entered(world, world.gates[next]!, permit)
+export const admission = (
+  environment: CallEnvironment,
+  permit: Permit,
+  from = -1
+): Effect.Effect<void, unknown> | undefined => {
+  for (let next = from; next < environment.gates.length; next++) {
+    const wait = next < 0 ? paid(environment, permit) : entered(environment, environment.gates[next]!, permit)
     if (wait !== undefined) {
-      permit.gate = world.gates[next]?.name || "gate"
+      permit.gate = environment.gates[next]?.name || "gate"
       return Effect.flatMap(wait, () => {
         permit.waited()
-        return admission(world, permit, next + 1) ?? Effect.void
+        return admission(environment, permit, next + 1) ?? Effect.void
       })
     }
   }
@@ -96,14 +104,14 @@ export const admission = (world: World, permit: Permit, from = -1): Effect.Effec
 
 /** Like {@link admission}, but only until a deadline. Returns `false` if that has passed. */
 export const admissionUntil = (
-  world: World,
+  environment: CallEnvironment,
   permit: Permit,
   deadlineAtMillis: number
 ): Effect.Effect<boolean, unknown> | undefined => {
-  const wait = admission(world, permit)
-  const isIn = () => deadlineAtMillis === Infinity || world.nowMillis < deadlineAtMillis
+  const wait = admission(environment, permit)
+  const isIn = () => deadlineAtMillis === Infinity || environment.nowMillis < deadlineAtMillis
   if (wait === undefined) return isIn() ? undefined : Effect.succeed(false)
-  return Effect.suspend(() => Effect.map(within(wait, Math.max(0, deadlineAtMillis - world.nowMillis)), isIn))
+  return Effect.suspend(() => Effect.map(within(wait, Math.max(0, deadlineAtMillis - environment.nowMillis)), isIn))
 }
 
 /** One send: admitted, made, and recorded. */
@@ -137,12 +145,15 @@ export const send = ({ admitted, expired, permit, refused, sent }: Sending): Any
   )
 }
 
-const deposit = ({ clock }: World, store: RetryQuotaStore): void => store.deposit(store.successIncrement, clock)
+const deposit = ({ clock }: CallEnvironment, store: RetryQuotaStore): void =>
+  store.deposit(store.successIncrement, clock)
 
 /** A run has succeeded without a retry. */
-export const earn = (world: World): void => {
-  const { store } = world
-  if (store !== undefined && store.successIncrement > 0 && store.isFull !== true) safely(world, deposit, world, store)
+export const earn = (environment: CallEnvironment): void => {
+  const { store } = environment
+  if (store !== undefined && store.successIncrement > 0 && store.isFull !== true) {
+    safely(environment, deposit, environment, store)
+  }
 }
 
 /**
@@ -156,29 +167,29 @@ export const framed = (frame: AnyEffect, fiber: AnyFiber): AnyEffect =>
  * The first send of a run that only the quota and gates see, or a lone one. A frame settles what it holds, in place of a
  * watch of its fiber, which costs more than everything else here. Call it in a step of the fiber.
  */
-export const guarded = (self: AnyEffect, world: World, fiber: AnyFiber): AnyEffect => {
-  const permit = new Permit(world, 0)
+export const guarded = (self: AnyEffect, environment: CallEnvironment, fiber: AnyFiber): AnyEffect => {
+  const permit = new Permit(environment, 0)
   const { context } = fiber
-  const mark = shared.marking
-    ? new Mark(world, fiber, { permit, deadlineAtMillis: Infinity, isAlone: true })
+  const scope = shared.marking
+    ? new SendScope(environment, fiber, { permit, deadlineAtMillis: Infinity, isAlone: true })
     : undefined
-  const ended = (exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> | undefined => {
-    mark?.ended()
+  const onExit = (exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> | undefined => {
+    scope?.close()
     fiber.setContext(context)
     const isSent = permit.state === "sent"
     permit.settle(exit)
-    if (permit.state === "returned") earn(world)
-    if (!isSent || world.isUnseen) return undefined
-    if (exit._tag === "Success") return notified(world, true, undefined)
+    if (permit.state === "returned") earn(environment)
+    if (!isSent || environment.isUnseen) return undefined
+    if (exit._tag === "Success") return notified(environment, true, undefined)
     const failure = firstIn(exit.cause)
-    return failure && notified(world, false, failure.error)
+    return failure && notified(environment, false, failure.error)
   }
-  void framed(Effect.onExitPrimitive(self, ended), fiber)
+  void framed(Effect.onExitPrimitive(self, onExit), fiber)
   const sent = () => {
     permit.sent()
-    fiber.setContext(mark === undefined ? world.inside : Context.add(world.context, InsideCall, mark))
+    fiber.setContext(scope === undefined ? environment.inside : Context.add(environment.context, CurrentSend, scope))
     return self
   }
-  const wait = admission(world, permit)
+  const wait = admission(environment, permit)
   return wait === undefined ? sent() : Effect.flatMap(wait, sent)
 }

@@ -2,7 +2,7 @@ import { statusOf } from "../internal/classification/wire.ts"
 import { Refused } from "../internal/refused.ts"
 import type { StopReason } from "../RetryDecision.ts"
 import type { RetryInfo } from "../RetryInfo.ts"
-import type { Cost, Parts } from "./compiled.ts"
+import type { Compiled, Cost } from "./compiled.ts"
 import type { Failing } from "./delay.ts"
 
 /** Whether the error says that the library itself refused the send. Without `look`, whose file each failure would enter. */
@@ -14,11 +14,11 @@ const isRefused = (error: any): boolean => {
   }
 }
 
-const isRetryable = (whileRetryable: Parts["whileRetryable"], failing: Failing): boolean =>
+const isRetryable = (whileRetryable: Compiled["whileRetryable"], failing: Failing): boolean =>
   typeof whileRetryable === "function" ? whileRetryable(failing) : !isFinal(whileRetryable, failing.info)
 
 /** Whether a policy does not retry a failure with these facts, whatever else it asks. */
-export const isFinal = (whileRetryable: Parts["whileRetryable"], info: RetryInfo | undefined): boolean =>
+export const isFinal = (whileRetryable: Compiled["whileRetryable"], info: RetryInfo | undefined): boolean =>
   (whileRetryable === "yes" || whileRetryable === "maybe") && info?.safety !== "Yes" &&
   !(info?.safety === "Maybe" && whileRetryable === "maybe")
 
@@ -38,7 +38,7 @@ export const costOf = (quota: Cost | undefined, info: RetryInfo | undefined): nu
 }
 
 /** What the retry of a failure costs, or why it is not retried, as far as known before the quota is asked. */
-export const verdictOf = (parts: Parts, failing: Failing, isNested: boolean): number | StopReason => {
+export const verdictOf = (parts: Compiled, failing: Failing, isNested: boolean): number | StopReason => {
   if (isNested) return "nested"
   if (parts.attemptsFirst === true && failing.attempt >= parts.maxAttempts) return "max-attempts"
   if (isRefused(failing.error)) return "vetoed"

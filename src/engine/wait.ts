@@ -2,7 +2,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { safely } from "../internal/sharing.ts"
 import type { Ask, Shortage } from "../RetryQuotaStore.ts"
-import type { World } from "./environment.ts"
+import type { CallEnvironment } from "./environment.ts"
 import type { Permit } from "./permit.ts"
 
 export type AnyEffect = Effect.Effect<any, any, any>
@@ -10,7 +10,7 @@ export type AnyEffect = Effect.Effect<any, any, any>
 /** Asks for tokens, at most this long. The permit holds them from the step in which they are taken. */
 export const asking = (ask: Ask, permit: Permit, patienceMillis: number): Effect.Effect<Shortage> => {
   const asked = ask(Duration.millis(patienceMillis), (reservation) => permit.pay(reservation))
-  return waiting(permit.world, "RetryQuota", within(asked, patienceMillis))
+  return waiting(permit.environment, "RetryQuota", within(asked, patienceMillis))
 }
 
 /** Waits at most this long. */
@@ -29,23 +29,32 @@ const raise = (): never => {
 }
 
 /** Notifies an observer on which nothing depends. */
-export const notify = (world: World, callback: () => void | Effect.Effect<void>): Effect.Effect<void> | undefined => {
-  const wait = waited(safely(world, callback))
-  return wait && Effect.catchDefect(wait, () => Effect.sync(() => safely(world, raise)))
+export const notify = (
+  environment: CallEnvironment,
+  callback: () => void | Effect.Effect<void>
+): Effect.Effect<void> | undefined => {
+  const wait = waited(safely(environment, callback))
+  return wait && Effect.catchDefect(wait, () => Effect.sync(() => safely(environment, raise)))
 }
 
 /** A wait, as reported to the observer. */
 export const waiting = <A, E>(
-  { context, observer }: World,
+  { context, observer }: CallEnvironment,
   gate: string | undefined,
   wait: Effect.Effect<A, E>
 ): Effect.Effect<A, E> => observer.onWait?.(wait, gate, context) ?? wait
 
 /** Notifies the observer of an attempt; returns what the run has to wait for. A success stays one. */
-export const notified = (world: World, succeeded: boolean, error: unknown): Effect.Effect<void> | undefined => {
-  const { context, observer: { onAttempt } } = world
+export const notified = (
+  environment: CallEnvironment,
+  succeeded: boolean,
+  error: unknown
+): Effect.Effect<void> | undefined => {
+  const { context, observer: { onAttempt } } = environment
   if (onAttempt === undefined) return undefined
-  return succeeded ? notify(world, () => onAttempt(true, error, context)) : waited(onAttempt(false, error, context))
+  return succeeded
+    ? notify(environment, () => onAttempt(true, error, context))
+    : waited(onAttempt(false, error, context))
 }
 
 /** First the one, if there is one, then the other. */

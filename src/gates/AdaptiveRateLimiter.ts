@@ -24,7 +24,7 @@ import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { also, checkName, type Checks, checksOf, inside, known } from "../internal/checks.ts"
+import { also, checkName, type Checks, checksOf, inside, rejectUnknown } from "../internal/checks.ts"
 import { clockOf, monotonicMillis } from "../internal/clock.ts"
 import { isObject } from "../internal/invalidField.ts"
 import { configured } from "../internal/layerConfig.ts"
@@ -174,7 +174,7 @@ const restored = (check: Checks, restore: State | undefined): Cubic.Saved | unde
     lastMaxRate: amount("lastMaxRate"),
     sinceThrottle: amount("sinceThrottle")
   }
-  return known(check, restore, saved, "restore.")
+  return rejectUnknown(check, restore, saved, "restore.")
 }
 
 /**
@@ -197,7 +197,7 @@ export const validated = (
     smoothing = 0.8,
     whenExceeded = "wait"
   } = options
-  return known(check, options, {
+  return rejectUnknown(check, options, {
     restore: restored(check, restore),
     cubic: {
       beta: inside(check, "beta", beta),

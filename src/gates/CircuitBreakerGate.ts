@@ -21,7 +21,7 @@ import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
 import type * as Scope from "effect/Scope"
-import { checksOf, known, predicate } from "../internal/checks.ts"
+import { checksOf, predicate, rejectUnknown } from "../internal/checks.ts"
 import { Refused } from "../internal/refused.ts"
 import { isRejected } from "../internal/rejection.ts"
 import * as RetryInfo from "../RetryInfo.ts"
@@ -125,14 +125,14 @@ class CircuitGate implements SendGate.SendGate<CircuitRefused> {
     let held = () => {
       isHeld = true
     }
-    const ended = Effect.suspend(() => {
+    const outcome = Effect.suspend(() => {
       const outcome = Deferred.makeUnsafe<CircuitBreaker.Outcome>()
       const end = (result: CircuitBreaker.Outcome) => Deferred.doneUnsafe(outcome, Effect.succeed(result))
       send.hold({ settle: (outcome) => end(this.outcomeOf(outcome)), cancel: () => end(CircuitBreaker.ignored) })
       held()
       return this.inTime(Deferred.await(outcome))
     })
-    const fiber = Effect.runForkWith(send.context)(this.booked(send, ended))
+    const fiber = Effect.runForkWith(send.context)(this.booked(send, outcome))
     const exit = fiber.pollUnsafe()
     if (exit !== undefined) return this.refused(exit)
     Fiber.runIn(fiber, this.scope)
@@ -147,20 +147,20 @@ class CircuitGate implements SendGate.SendGate<CircuitRefused> {
   }
 
   /** A probe that takes too long leaves its place to the next. */
-  private inTime(ended: Effect.Effect<CircuitBreaker.Outcome>): Effect.Effect<CircuitBreaker.Outcome> {
+  private inTime(outcome: Effect.Effect<CircuitBreaker.Outcome>): Effect.Effect<CircuitBreaker.Outcome> {
     const orElse = () =>
       Effect.matchEffect(this.breaker.state(this.key), {
-        onSuccess: ({ _tag }) => _tag === "HalfOpen" ? Effect.succeed(CircuitBreaker.ignored) : ended,
-        onFailure: () => ended
+        onSuccess: ({ _tag }) => _tag === "HalfOpen" ? Effect.succeed(CircuitBreaker.ignored) : outcome,
+        onFailure: () => outcome
       })
-    return Effect.timeoutOrElse(ended, { duration: this.probeMillis, orElse })
+    return Effect.timeoutOrElse(outcome, { duration: this.probeMillis, orElse })
   }
 
   private booked(
     send: SendGate.Send,
-    ended: Effect.Effect<CircuitBreaker.Outcome>
+    outcome: Effect.Effect<CircuitBreaker.Outcome>
   ): Effect.Effect<void, CircuitBreaker.CircuitBreakerError> {
-    const executed = this.breaker.execute(ended, {
+    const executed = this.breaker.execute(outcome, {
       key: this.key,
       classify: (exit) => Exit.isSuccess(exit) ? exit.value : CircuitBreaker.ignored
     })
@@ -220,7 +220,7 @@ export const make = (
   const { key } = options
   check.names.add("key")
   if (typeof key !== "string") check.reject("key", key, "a string")
-  const valid = known(check, options, {
+  const valid = rejectUnknown(check, options, {
     key,
     isFailure: predicate(check, "isFailure", options.isFailure, isRejected),
     probeMillis: check.positiveDuration("probeTime", options.probeTime, 60_000)

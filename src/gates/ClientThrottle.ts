@@ -20,7 +20,7 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
-import { checksOf, known, predicate } from "../internal/checks.ts"
+import { checksOf, predicate, rejectUnknown } from "../internal/checks.ts"
 import { monotonicMillis } from "../internal/clock.ts"
 import { configured } from "../internal/layerConfig.ts"
 import { Refused } from "../internal/refused.ts"
@@ -141,7 +141,7 @@ export class ClientThrottle extends SendGate.found(
 export const validated = (options: Options): ThrottleOptions<ClientThrottled> => {
   const check = checksOf("ClientThrottle.make", options)
   const { k = 2, maxRejection = 0.9, window = 10_000 } = options
-  return known(check, options, {
+  return rejectUnknown(check, options, {
     k: check.between("k", k, 1, Number.MAX_VALUE),
     windowMillis: check.positiveDuration("window", window),
     maxRejection: check.between("maxRejection", maxRejection, 0, 1),

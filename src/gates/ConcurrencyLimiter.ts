@@ -21,8 +21,8 @@ import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
 import type * as Scope from "effect/Scope"
 import { passing } from "../engine/scopedPass.ts"
-import { type Checks, checks, checksOf, inside, known, predicate } from "../internal/checks.ts"
-import { saysTooSlow } from "../internal/classification/resource.ts"
+import { type Checks, checks, checksOf, inside, predicate, rejectUnknown } from "../internal/checks.ts"
+import { isTooSlow } from "../internal/classification/resource.ts"
 import { configured } from "../internal/layerConfig.ts"
 import * as Concurrency from "../internal/math/concurrencyLimit.ts"
 import { Refused } from "../internal/refused.ts"
@@ -187,7 +187,7 @@ export const adaptive = (options: AdaptiveOptions = {}): Rule => {
     maxPauseMillis: 1000
   }
   const slowMillis = check.positiveDuration("slowerThan", options.slowerThan, Infinity)
-  known(check, options)
+  rejectUnknown(check, options)
   return {
     initial: Concurrency.initial(config),
     limit: ({ limit }: Concurrency.Concurrency) => limit,
@@ -306,7 +306,7 @@ export class ConcurrencyLimiter extends SendGate.found(
   ({ gate }: Service) => gate
 ) {}
 
-const isTimeout = ({ error, info }: SendGate.Outcome): boolean => info?.timeout === true || saysTooSlow(error)
+const isTimeout = ({ error, info }: SendGate.Outcome): boolean => info?.timeout === true || isTooSlow(error)
 
 const always = () => true
 
@@ -357,11 +357,11 @@ const ruleOf = (check: Checks, rule: Rule) => {
  */
 export const validated = (options: Options): ConcurrencyOptions<ConcurrencyLimitExceeded> => {
   const check = checksOf("ConcurrencyLimiter.make", options)
-  const { maxWaiters = 10_000, rule: given = adaptive() } = options
+  const { maxWaiters = 10_000, rule: input = adaptive() } = options
   check.names.add("rule")
-  const rule = ruleOf(check, given)
+  const rule = ruleOf(check, input)
   const maxWait = check.positiveDuration("maxWait", options.maxWait, 0)
-  return known(check, options, {
+  return rejectUnknown(check, options, {
     rule,
     outcomeOf: outcomes(predicate(check, "isDrop", options.isDrop, isOverload)),
     whenFull: check.oneOf("whenFull", options.whenFull, ["wait", "fail"], "wait"),

@@ -18,8 +18,8 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
-import { callable, checks, checksOf, known } from "../internal/checks.ts"
-import { askedByError, askedByValue } from "../internal/classification/resource.ts"
+import { callable, checks, checksOf, rejectUnknown } from "../internal/checks.ts"
+import { hintOfError, hintOfValue } from "../internal/classification/resource.ts"
 import { monotonicMillis, wallMillis } from "../internal/clock.ts"
 import { configured } from "../internal/layerConfig.ts"
 import { Refused } from "../internal/refused.ts"
@@ -141,7 +141,7 @@ export class CoolDown extends SendGate.found(
 
 const hintOf = ({ _tag, error, info, value }: SendGate.Outcome): Duration.Duration | undefined => {
   if (info !== undefined) return info.retryAfter
-  const millis = _tag === "Success" ? askedByValue(value, wallMillis) : askedByError(error, wallMillis)
+  const millis = _tag === "Success" ? hintOfValue(value, wallMillis) : hintOfError(error, wallMillis)
   return millis === undefined ? undefined : Duration.millis(millis)
 }
 
@@ -156,7 +156,7 @@ export const validated = (
 ): CoolDownOptions<CoolingDown> => {
   const { atMost = 60_000, hint = hintOf, maxWait = 2000, maxWaiters = 10_000, probeTime = 10_000, spread = 0.2 } =
     options
-  return known(check, options, {
+  return rejectUnknown(check, options, {
     atMostMillis: check.positiveDuration("atMost", atMost),
     spread: check.between("spread", spread, 0, 1),
     maxWaitMillis: check.duration("maxWait", maxWait),

@@ -20,7 +20,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import * as Layer from "effect/Layer"
-import { callable, type Checks, checks, checksOf, inside, known } from "../internal/checks.ts"
+import { callable, type Checks, checks, checksOf, inside, rejectUnknown } from "../internal/checks.ts"
 import { type LimitName, limitNames } from "../internal/classification/tokenLimits.ts"
 import * as Facts from "../internal/classification/tokenUsage.ts"
 import { monotonicMillis } from "../internal/clock.ts"
@@ -293,7 +293,7 @@ const validated = (options: Options): TokenOptions<TokenLimitExceeded> => {
   const ceilingOf = (name: LimitName) => check.count(name, options[name] ?? Infinity, 1)
   const { input = 1000, output = 1000 } = expectedOf(validEstimate(check, estimate))!
   check.names.add("estimate")
-  return known(check, options, {
+  return rejectUnknown(check, options, {
     ...timesOf(check, options),
     ceilings: limitNames.map(ceilingOf),
     countsCached: check.oneOf("cachedInput", options.cachedInput, ["free", "counted"], "free") === "counted",
@@ -352,12 +352,12 @@ const serviceOf = (gate: TokenGate<TokenLimitExceeded>): Service => ({
 })
 
 /** The share that is left of the limit that is used most. */
-const leftOf = (gate: TokenGate<TokenLimitExceeded>, clock: Clock.Clock): number =>
+const remainingOf = (gate: TokenGate<TokenLimitExceeded>, clock: Clock.Clock): number =>
   Math.min(
     ...gate.levels(monotonicMillis(clock)).map(({ limit, remaining }) => limit === Infinity ? 1 : remaining / limit)
   )
 
-const makeShared = (options?: Options) => Effect.map(watched("TokenLimiter", makeGate(options), leftOf), serviceOf)
+const makeShared = (options?: Options) => Effect.map(watched("TokenLimiter", makeGate(options), remainingOf), serviceOf)
 
 /**
  * A layer with its own limiter. Throws `InvalidOption` when an option is invalid.

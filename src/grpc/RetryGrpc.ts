@@ -18,7 +18,7 @@ import { adjusted, hintTooLong } from "../engine/delay.ts"
 import { optional, options as stepOf } from "../engine/policy/policy.ts"
 import { CurrentSend, delayOf, Hedge, validatedCall } from "../hedge/Hedge.ts"
 import { type HedgeOptions, hedging } from "../hedge/internal/race.ts"
-import { also, checks, checksOf, flag, known } from "../internal/checks.ts"
+import { also, checks, checksOf, flag, rejectUnknown } from "../internal/checks.ts"
 import * as codes from "../internal/classification/errorCodes.ts"
 import * as Hint from "../internal/classification/grpcHint.ts"
 import { grpcStatusOf } from "../internal/classification/grpcStatuses.ts"
@@ -182,13 +182,13 @@ const hedgingOf = (policy: HedgingPolicy): HedgeOptions => {
   const { hedgingDelay = 0, maxAttempts, nonFatalStatusCodes = [] } = policy
   const attempts = check.count("maxAttempts", maxAttempts, 2)
   also(check, "hedgingDelay", "nonFatalStatusCodes")
-  known(check, policy)
+  rejectUnknown(check, policy)
   if (!Array.isArray(nonFatalStatusCodes)) {
     check.reject("nonFatalStatusCodes", nonFatalStatusCodes, "an array of statuses")
   }
   const nonFatal = new Set(
-    nonFatalStatusCodes.map((given) =>
-      grpcStatusOf(given) ?? check.reject("nonFatalStatusCodes", given, "a gRPC status")
+    nonFatalStatusCodes.map((input) =>
+      grpcStatusOf(input) ?? check.reject("nonFatalStatusCodes", input, "a gRPC status")
     )
   )
   const after = typeof hedgingDelay === "string" && inSeconds.test(hedgingDelay)
@@ -324,16 +324,17 @@ export interface UnaryOptions {
   readonly timeout?: Duration.Input | undefined
 }
 
-type Told = { readonly [name: string]: string } | undefined
+type PropagatedMetadata = { readonly [name: string]: string } | undefined
 
-const withPreviousAttempts = (previousAttempts: number, told: Told): UnaryAttempt["metadata"] => (metadata) => {
-  if (previousAttempts === 0 && told === undefined) return metadata
-  const copy = metadata.clone()
-  if (previousAttempts > 0) copy.set("grpc-previous-rpc-attempts", `${previousAttempts}`)
-  // The client itself sends the deadline, from the one it is given.
-  for (const [name, value] of Object.entries(told ?? {})) if (name !== grpcTimeout) copy.set(name, value)
-  return copy
-}
+const withPreviousAttempts =
+  (previousAttempts: number, propagated: PropagatedMetadata): UnaryAttempt["metadata"] => (metadata) => {
+    if (previousAttempts === 0 && propagated === undefined) return metadata
+    const copy = metadata.clone()
+    if (previousAttempts > 0) copy.set("grpc-previous-rpc-attempts", `${previousAttempts}`)
+    // The client itself sends the deadline, from the one it is given.
+    for (const [name, value] of Object.entries(propagated ?? {})) if (name !== grpcTimeout) copy.set(name, value)
+    return copy
+  }
 
 /**
  * Makes an effect from a unary call with a callback, as in grpc-js. Retry it: each run is one send.
@@ -370,7 +371,7 @@ export const unary = <A>(
 ): Effect.Effect<A, GrpcError> => {
   const check = checksOf("RetryGrpc.unary", options)
   const timeoutMillis = check.positiveDuration("timeout", options.timeout, Infinity)
-  known(check, options)
+  rejectUnknown(check, options)
   return Effect.withFiber((fiber) => {
     const previousAttempts = sentBefore(fiber) + (fiber.getRef(CurrentSend) ?? 0)
     const attempt: UnaryAttempt = {

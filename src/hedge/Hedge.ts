@@ -23,7 +23,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
-import { callable, type Checks, checks, checksOf, inside, known } from "../internal/checks.ts"
+import { callable, type Checks, checks, checksOf, inside, rejectUnknown } from "../internal/checks.ts"
 import { clockOf, monotonicMillis } from "../internal/clock.ts"
 import { configured } from "../internal/layerConfig.ts"
 import { Refused } from "../internal/refused.ts"
@@ -35,7 +35,7 @@ import type * as RetryInfo from "../RetryInfo.ts"
 import type { RetryQuotaStore } from "../RetryQuotaStore.ts"
 import { TrafficShare } from "./internal/hedgeBudget.ts"
 import { Latencies } from "./internal/latencyWindow.ts"
-import { type AtQuantile, type HedgeOptions, hedging, type Home, InsideHedge } from "./internal/race.ts"
+import { type AtQuantile, CurrentHedge, type HedgeOptions, hedging, type Home } from "./internal/race.ts"
 
 /**
  * How hedges are paid for, and how latencies are measured.
@@ -113,7 +113,7 @@ export class Hedge extends Context.Service<Hedge, Service>()("effect-retry/Hedge
  * @category services
  * @since 0.1.0
  */
-export const CurrentSend: Context.Reference<number | undefined> = InsideHedge
+export const CurrentSend: Context.Reference<number | undefined> = CurrentHedge
 
 const defaultShare = 0.02
 
@@ -129,7 +129,7 @@ export const validated = (options: Options) => {
   if (budget !== undefined && typeof get(budget, "reserve") !== "function") {
     check.reject("budget", budget, "a RetryQuotaStore")
   }
-  return known(check, options, {
+  return rejectUnknown(check, options, {
     budget,
     share: check.between("share", check.positive("share", share), 0, 1),
     shareWindowMillis: check.positiveDuration("shareWindow", shareWindow),
@@ -281,7 +281,7 @@ export interface QuantileOptions {
 export const quantile = (quantile?: number, options: QuantileOptions = {}): Quantile => {
   const check = checksOf("Hedge.quantile", options)
   check.names.add("warmUp")
-  return known(check, options, {
+  return rejectUnknown(check, options, {
     _tag: "Quantile",
     quantile: quantile === undefined ? undefined : inside(checks(check.tag), "quantile", quantile),
     warmUp: options.warmUp === undefined ? undefined : check.count("warmUp", options.warmUp, 1),
@@ -317,7 +317,7 @@ export interface CallOptions {
 
 const isRefused = (error: unknown): boolean => get(error, Refused) === true
 
-const asFacts = (_error: unknown, info: RetryInfo.RetryInfo | undefined): boolean =>
+const byInfo = (_error: unknown, info: RetryInfo.RetryInfo | undefined): boolean =>
   info !== undefined && info.safety !== "No"
 
 /** The longest a hedge waits for a server that asks for time. */
@@ -347,13 +347,13 @@ export const delayOf = (check: Checks, field: string, delay: Duration.Input): nu
  * @internal
  */
 export const validatedCall = (check: Checks, options: CallOptions): HedgeOptions => {
-  const { after = quantile(), atMost = 1, cost = 1, isRetryable = asFacts } = options
+  const { after = quantile(), atMost = 1, cost = 1, isRetryable = byInfo } = options
   check.names.add("after")
-  return known(check, options, {
+  return rejectUnknown(check, options, {
     after: isQuantile(after) ? after : delayOf(check, "after", after),
     atMost: check.between("atMost", check.count("atMost", atMost, 0), 0, 10),
     cost: check.positive("cost", cost),
-    react: reactTo(guarded(callable(check, "isRetryable", isRetryable, "a function of an error"), asFacts)),
+    react: reactTo(guarded(callable(check, "isRetryable", isRetryable, "a function of an error"), byInfo)),
     spacingMillis: 0,
     waitsOut: false,
     release: undefined
@@ -406,7 +406,7 @@ export const hedged: {
   <A, E, R>(self: Effect.Effect<A, E, R>, options?: CallOptions): Effect.Effect<A, E, R | Hedge>
 } = (...args: ReadonlyArray<any>): any => {
   const isFirst = Effect.isEffect(args[0])
-  const { [isFirst ? 1 : 0]: given = {} } = args
-  const options = validatedCall(checksOf("Hedge.hedged", given), given)
+  const { [isFirst ? 1 : 0]: input = {} } = args
+  const options = validatedCall(checksOf("Hedge.hedged", input), input)
   return isFirst ? hedgedWith(args[0], options) : (self: Effect.Effect<any, any, any>) => hedgedWith(self, options)
 }

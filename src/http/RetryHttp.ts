@@ -22,18 +22,18 @@ import type { HttpClientRequest } from "effect/http/HttpClientRequest"
 import * as Layer from "effect/Layer"
 import type * as Schedule from "effect/Schedule"
 import { bringing } from "../engine/callContext.ts"
-import { changed, type Parts } from "../engine/compiled.ts"
-import { partsOf } from "../engine/policy/policy.ts"
+import { changed, type Compiled } from "../engine/compiled.ts"
+import { compiledOf } from "../engine/policy/policy.ts"
 import { withServices } from "../engine/policy/providedPolicy.ts"
 import { type CallOptions, type Hedge, validatedCall } from "../hedge/Hedge.ts"
-import { also, callable, type Checks, checksOf, flag, known } from "../internal/checks.ts"
+import { also, callable, type Checks, checksOf, flag, rejectUnknown } from "../internal/checks.ts"
 import { guarded, look } from "../internal/tryGet.ts"
 import { type Limiters, ResourceLimiters } from "../resources/ResourceLimiters.ts"
 import * as RetryClassifier from "../RetryClassifier.ts"
 import { fromSchedule, isRetryPolicy, type RetryPolicy } from "../RetryPolicy.ts"
 import { classifierOf, isRetryStatus } from "./internal/classifyResponse.ts"
 import { defaultHints, type HintReader } from "./internal/hintHeaders.ts"
-import { retrying, type Send, type Settings, telling } from "./internal/httpCall.ts"
+import { retrying, type Send, type Settings, withPropagatedHeaders } from "./internal/httpCall.ts"
 import { hedging } from "./internal/httpHedge.ts"
 import { withoutProxyRetries } from "./internal/idempotencyKeys.ts"
 
@@ -175,7 +175,7 @@ export const hostOf = ({ url }: HttpClientRequest): string => look(() => new URL
  */
 export const makeClassifier = (options: ClassifierOptions = {}): RetryClassifier.RetryClassifier => {
   const check = checksOf("RetryHttp.makeClassifier", options)
-  return known(check, options, classifierWith(check, options))
+  return rejectUnknown(check, options, classifierWith(check, options))
 }
 
 const classifierWith = (check: Checks, { hints = defaultHints, retryStatus = isRetryStatus }: ClassifierOptions) => {
@@ -206,7 +206,7 @@ const settingsOf = (options: Options, constructorName: string): Settings => {
   if (classifier !== undefined) callable(check, "classifier", classifier, aClassifier)
   if (newConnection !== undefined) callable(check, "newConnection", newConnection, "a function of a send")
   flag(check, "disableProxyRetries", options.disableProxyRetries)
-  return known(check, options, {
+  return rejectUnknown(check, options, {
     classifier: classifier === undefined ? own : RetryClassifier.orElse(classifier, own),
     attemptTimeoutMillis: attemptTimeout === undefined
       ? undefined
@@ -222,19 +222,19 @@ const settingsOf = (options: Options, constructorName: string): Settings => {
   })
 }
 
-const askingParts = ({ whileRetryable }: Parts): Partial<Parts> =>
+const confirming = ({ whileRetryable }: Compiled): Partial<Compiled> =>
   whileRetryable === "off" ? { whileRetryable: "yes" } : {}
 
 /**
  * The schedule as a policy that checks whether a failure is retryable: one that does not would resend a consumed body.
  */
-const asking = (schedule: AnySchedule<unknown, any>): Parts => {
+const asking = (schedule: AnySchedule<unknown, any>): Compiled => {
   const policy = isRetryPolicy(schedule) ? schedule as RetryPolicy : fromSchedule(schedule)
-  return changed(partsOf(policy), askingParts)
+  return changed(compiledOf(policy), confirming)
 }
 
 const prepared = <E, R>(self: HttpClient.HttpClient.With<E, R>, options: Options | undefined) =>
-  telling(options?.disableProxyRetries === true ? withoutProxyRetries(self) : self)
+  withPropagatedHeaders(options?.disableProxyRetries === true ? withoutProxyRetries(self) : self)
 
 /**
  * Turns a client into one that retries.
@@ -345,11 +345,11 @@ export const hedge: {
   <E, R>(self: HttpClient.HttpClient.With<E, R>, options?: HedgeOptions): HttpClient.HttpClient.With<E, R | Hedge>
 } = (...args: ReadonlyArray<any>): any => {
   const isFirst = HttpClient.isHttpClient(args[0])
-  const { [isFirst ? 1 : 0]: given = {} } = args
-  const check = checksOf("RetryHttp.hedge", given)
-  const { classifier: own = classifier, ...options }: HedgeOptions = given
+  const { [isFirst ? 1 : 0]: input = {} } = args
+  const check = checksOf("RetryHttp.hedge", input)
+  const { classifier: own = classifier, ...options }: HedgeOptions = input
   also(check, "after", "atMost", "cost", "classifier")
-  known(check, given)
+  rejectUnknown(check, input)
   const hedged = hedging(validatedCall(check, options), callable(check, "classifier", own, aClassifier))
   return isFirst
     ? HttpClient.transform(args[0], hedged)

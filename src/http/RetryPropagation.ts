@@ -31,9 +31,16 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { CurrentCriticality } from "../Criticality.ts"
 import type * as ConcurrencyLimiter from "../gates/ConcurrencyLimiter.ts"
-import { also, checks, checksOf, known } from "../internal/checks.ts"
+import { also, checks, checksOf, rejectUnknown } from "../internal/checks.ts"
 import { clockOf, monotonicMillis } from "../internal/clock.ts"
-import { headersIn, type Names, type Onward, onwardIn, propagating, remainingIn } from "../internal/propagation.ts"
+import {
+  headersIn,
+  type Names,
+  type PropagatedContext,
+  propagatedIn,
+  propagating,
+  remainingIn
+} from "../internal/propagation.ts"
 import * as RetryInfo from "../RetryInfo.ts"
 import { headersOf, limiting, namesOf, until, working } from "./internal/serverPropagation.ts"
 
@@ -72,7 +79,7 @@ export class DeadlineExceeded extends Data.TaggedError("DeadlineExceeded")<{
   }
 }
 
-const begin = (names: Names): Onward => ({
+const begin = (names: Names): PropagatedContext => ({
   names,
   attempt: 1,
   maxAttempts: 1,
@@ -127,9 +134,9 @@ export const withDeadline = (limit: Duration.Input) => {
   const millis = checks("RetryPropagation.withDeadline").positiveDuration("deadline", limit)
   return <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E | DeadlineExceeded, R> =>
     Effect.withFiber((fiber) => {
-      const onward = onwardIn(fiber.context) ?? begin(defaultNames)
-      const deadlineAtMillis = Math.min(onward.deadlineAtMillis, monotonicMillis(clockOf(fiber)) + millis)
-      const inside = propagating(Context.empty(), { ...onward, deadlineAtMillis })
+      const propagated = propagatedIn(fiber.context) ?? begin(defaultNames)
+      const deadlineAtMillis = Math.min(propagated.deadlineAtMillis, monotonicMillis(clockOf(fiber)) + millis)
+      const inside = propagating(Context.empty(), { ...propagated, deadlineAtMillis })
       return until(Effect.provideContext(self, inside), Math.min(millis, remainingIn(fiber.context)), late)
     })
 }
@@ -220,7 +227,7 @@ const refusal = (status: number) => HttpServerResponse.empty({ status, headers: 
 export const server = (options: ServerOptions = {}) => {
   const check = checksOf("RetryPropagation.server", options)
   also(check, "headers", "limiter")
-  known(check, options)
+  rejectUnknown(check, options)
   const limited = limiting(options.limiter, "RetryPropagation.server")
   const names = headersOf(options, "RetryPropagation.server")
   const shed = Effect.withFiber((fiber) =>

@@ -14,7 +14,7 @@ import * as RpcClient from "effect/rpc/RpcClient"
 import * as RpcMiddleware from "effect/rpc/RpcMiddleware"
 import * as Schema from "effect/Schema"
 import { CurrentCriticality } from "../Criticality.ts"
-import { also, checksOf, known } from "../internal/checks.ts"
+import { also, checksOf, rejectUnknown } from "../internal/checks.ts"
 import { headersIn } from "../internal/propagation.ts"
 import * as RetryInfo from "../RetryInfo.ts"
 import { headersOf, limiting, working } from "./internal/serverPropagation.ts"
@@ -75,7 +75,7 @@ export class Propagation extends RpcMiddleware.Service<Propagation>()(
 export const layer = (options: ServerOptions = {}): Layer.Layer<Propagation> => {
   const check = checksOf("RetryPropagationRpc.layer", options)
   also(check, "headers", "limiter")
-  known(check, options)
+  rejectUnknown(check, options)
   const names = headersOf(options, "RetryPropagationRpc.layer")
   const limited = limiting(options.limiter, "RetryPropagationRpc.layer")
   const shed = Effect.withFiber((fiber) =>
@@ -106,7 +106,7 @@ export const layer = (options: ServerOptions = {}): Layer.Layer<Propagation> => 
  * @category combinators
  * @since 0.1.0
  */
-export const telling = <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+export const withPropagation = <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.withFiber(({ context }) => {
     const headers = headersIn(context)
     return headers === undefined ? self : RpcClient.withHeaders(self, headers)

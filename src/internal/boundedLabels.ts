@@ -3,18 +3,18 @@ export const others = "(others)"
 
 /** Words that always have a place, the first others seen, up to a maximum, and one for all the rest. */
 export class FirstWords {
-  private readonly known: Set<string>
+  private readonly labels: Set<string>
   private readonly most: number
 
   constructor(most: number, private readonly other: string, always: Iterable<string> = []) {
-    this.known = new Set(always)
-    this.most = this.known.size + most
+    this.labels = new Set(always)
+    this.most = this.labels.size + most
   }
 
   of(word: string): string {
-    if (this.known.has(word)) return word
-    if (this.known.size >= this.most) return this.other
-    this.known.add(word)
+    if (this.labels.has(word)) return word
+    if (this.labels.size >= this.most) return this.other
+    this.labels.add(word)
     return word
   }
 }

@@ -7,7 +7,7 @@ import { guarded } from "./tryGet.ts"
 type Reject = (field: string, value: unknown, expected: string) => never
 
 /** The given options, as JSON. */
-interface Given {
+interface Input {
   [field: string]: unknown
 }
 
@@ -17,7 +17,7 @@ const isPositive = (n: number): boolean => n > 0 && n < Infinity
 
 /** Checks of numbers and, in milliseconds, of durations. */
 const numbers =
-  (given: Given, names: Set<string>, reject: Reject) =>
+  (input: Input, names: Set<string>, reject: Reject) =>
   <A extends Duration.Input>(expected: string, valid: (n: number) => boolean, isTime = false) =>
   (field: string, value: A | undefined, otherwise?: number): number => {
     names.add(field)
@@ -27,7 +27,7 @@ const numbers =
       const hint = isTime && typeof value === "string" ? `, such as "100 millis" or "2 seconds"` : ""
       return reject(field, value, expected + hint)
     }
-    given[field] = isTime ? words(number) : counted(number)
+    input[field] = isTime ? words(number) : counted(number)
     return number
   }
 
@@ -36,15 +36,15 @@ const numbers =
  * `undefined`, or throws `InvalidOption`. The given values are kept. A checked option is a known one: `known` comes last.
  */
 export const checks = (constructorName: string) => {
-  const given: Given = {}
+  const input: Input = {}
   const reject: Reject = (field, value, expected) => {
     throw new InvalidOption({ constructorName, field, value, expected })
   }
   const names = new Set<string>()
-  const check = numbers(given, names, reject)
+  const check = numbers(input, names, reject)
   return {
     tag: constructorName,
-    given,
+    input,
     reject,
     /** The options that are known: those that were checked. */
     names,
@@ -75,7 +75,7 @@ export const checks = (constructorName: string) => {
       names.add(field)
       if (value === undefined && otherwise !== undefined) return otherwise
       if (!of.includes(value!)) return reject(field, value, of.map((word) => `"${word}"`).join(" or "))
-      given[field] = value
+      input[field] = value
       return value!
     }
   }
@@ -91,7 +91,7 @@ export const checksOf = (constructorName: string, options: object): Checks => {
 }
 
 /** Returns what was made of the options. Rejects those that were not checked. */
-export const known = <A>({ names, reject }: Checks, options: object, made?: A, path = ""): A => {
+export const rejectUnknown = <A>({ names, reject }: Checks, options: object, made?: A, path = ""): A => {
   for (const name of Object.keys(options)) {
     if (!names.has(path + name)) reject("option", path + name, `one of ${[...names].join(", ")}`)
   }
@@ -115,7 +115,7 @@ export const inside = (check: Checks, field: string, value: number, [minimum, ma
 export const flag = (check: Checks, field: string, value: boolean | undefined): boolean => {
   check.names.add(field)
   if (value !== undefined && typeof value !== "boolean") return check.reject(field, value, "true or false")
-  if (value) check.given[field] = true
+  if (value) check.input[field] = true
   return value === true
 }
 

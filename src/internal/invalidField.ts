@@ -36,7 +36,7 @@ export const isObject = (value: unknown): value is Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** Refuses a key that means nothing: it may be misspelled. Its value may be a secret at the wrong place: it is not shown. */
-export const known = (fields: Fields, names: ReadonlyArray<string>, path: Path): void => {
+export const rejectUnknownKeys = (fields: Fields, names: ReadonlyArray<string>, path: Path): void => {
   for (const field of Object.keys(fields)) {
     if (!names.includes(field)) refuse([...path, field], unshown, "left out: there is no such key")
   }

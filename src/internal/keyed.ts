@@ -44,8 +44,8 @@ export class Keyed<A extends Entry> {
   /** Begins a use. */
   enter(key: string, nowMillis: number): A {
     this.sweep(nowMillis, swept)
-    const known = this.entries.get(key)
-    const entry = known === undefined || this.isOver(known, nowMillis) ? this.added(key, nowMillis) : known
+    const existing = this.entries.get(key)
+    const entry = existing === undefined || this.isOver(existing, nowMillis) ? this.added(key, nowMillis) : existing
     entry.users++
     entry.sinceMillis = Math.floor(nowMillis)
     entry.list?.remove(entry)
@@ -54,7 +54,7 @@ export class Keyed<A extends Entry> {
   }
 
   /** Ends a use. */
-  leave(entry: A, nowMillis: number): void {
+  release(entry: A, nowMillis: number): void {
     if (--entry.users > 0) return
     if (!this.busy.remove(entry)) return entry.dropped()
     this.rest(entry, nowMillis)
@@ -99,8 +99,8 @@ export class Keyed<A extends Entry> {
 
   private added(key: string, nowMillis: number): A {
     const entry = this.make(key, nowMillis)
-    const known = this.entries.get(key)
-    if (known !== undefined) this.forget(known)
+    const existing = this.entries.get(key)
+    if (existing !== undefined) this.forget(existing)
     this.entries.set(key, entry)
     this.trim()
     return entry

@@ -9,7 +9,7 @@ interface Named {
 
 interface Kept<A extends Named> {
   /** The one used last comes last. */
-  readonly known: Map<string, A>
+  readonly current: Map<string, A>
   /** Those that are forgotten unless something still uses them. */
   readonly forgotten: Map<string, WeakRef<A>>
 }
@@ -20,15 +20,15 @@ export type Names<A extends Named> = WeakMap<Clock.Clock, Kept<A>>
 const most = 10_000
 
 /** Forgets a blank one, or the one used longest ago. Some Workers lack weak references. */
-const forget = <A extends Named>({ forgotten, known }: Kept<A>): void => {
-  let [oldest] = known
-  for (const entry of known) {
+const forget = <A extends Named>({ forgotten, current }: Kept<A>): void => {
+  let [oldest] = current
+  for (const entry of current) {
     if (!entry[1].isBlank) continue
     oldest = entry
     break
   }
   const [name, one] = oldest!
-  known.delete(name)
+  current.delete(name)
   if (typeof WeakRef === "undefined") return
   forgotten.set(name, new WeakRef(one))
   // For each that comes, two are looked at: so those that are gone do not pile up.
@@ -48,13 +48,13 @@ export const named = <A extends Named>(
 ): Effect.Effect<A> =>
   Effect.withFiber((fiber) => {
     const clock = clockOf(fiber)
-    const kept = names.get(clock) ?? { known: new Map<string, A>(), forgotten: new Map<string, WeakRef<A>>() }
-    const { forgotten, known } = kept
-    const one = known.get(name) ?? forgotten.get(name)?.deref() ?? make(monotonicMillis(clock))
+    const kept = names.get(clock) ?? { current: new Map<string, A>(), forgotten: new Map<string, WeakRef<A>>() }
+    const { forgotten, current } = kept
+    const one = current.get(name) ?? forgotten.get(name)?.deref() ?? make(monotonicMillis(clock))
     names.set(clock, kept)
     forgotten.delete(name)
-    known.delete(name)
-    if (known.size >= most) forget(kept)
-    known.set(name, one)
+    current.delete(name)
+    if (current.size >= most) forget(kept)
+    current.set(name, one)
     return Effect.succeed(one)
   })

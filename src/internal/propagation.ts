@@ -13,7 +13,7 @@ export interface Names {
 }
 
 /** What a send tells the process it goes to. */
-export interface Onward {
+export interface PropagatedContext {
   readonly names: Names
   /** The attempt, and its maximum: those of the call that retries, here or in the process that called this one. */
   readonly attempt: number
@@ -33,7 +33,7 @@ interface Sender {
 
 /** What sends say, with what only programs load that propagate calls. */
 export interface Propagation {
-  readonly onward: Onward
+  readonly propagated: PropagatedContext
   /** The same context, with what a send of the run says to the process that it goes to. */
   readonly sentBy: (run: Sender, context: AnyContext) => AnyContext
 }
@@ -46,13 +46,16 @@ const CurrentPropagation: Context.Reference<Propagation | undefined> = /* @__PUR
 /** A context whose sends say this. */
 export const propagating = <Services>(
   context: Context.Context<Services>,
-  onward: Onward
+  propagated: PropagatedContext
 ): Context.Context<Services> =>
   Context.add(context, CurrentPropagation, {
-    onward,
+    propagated,
     sentBy: ({ attempt, deadlineAtMillis, maxAttempts }, context) => {
-      const next = maxAttempts > 1 ? { ...onward, attempt: attempt + 1, maxAttempts } : onward
-      return propagating(context, { ...next, deadlineAtMillis: Math.min(onward.deadlineAtMillis, deadlineAtMillis) })
+      const next = maxAttempts > 1 ? { ...propagated, attempt: attempt + 1, maxAttempts } : propagated
+      return propagating(context, {
+        ...next,
+        deadlineAtMillis: Math.min(propagated.deadlineAtMillis, deadlineAtMillis)
+      })
     }
   })
 
@@ -60,13 +63,13 @@ export const propagating = <Services>(
 export const propagationIn = (context: AnyContext): Propagation | undefined => Context.get(context, CurrentPropagation)
 
 /** What sends in this context say; `undefined` if nothing. */
-export const onwardIn = (context: AnyContext): Onward | undefined => propagationIn(context)?.onward
+export const propagatedIn = (context: AnyContext): PropagatedContext | undefined => propagationIn(context)?.propagated
 
 /** The time left until the deadline, in milliseconds: at least 0, or `Infinity` without one. */
 export const remainingIn = (context: AnyContext): number => {
-  const onward = onwardIn(context)
-  if (onward === undefined || onward.deadlineAtMillis === Infinity) return Infinity
-  return Math.max(0, onward.deadlineAtMillis - monotonicMillis(Context.get(context, Clock.Clock)))
+  const propagated = propagatedIn(context)
+  if (propagated === undefined || propagated.deadlineAtMillis === Infinity) return Infinity
+  return Math.max(0, propagated.deadlineAtMillis - monotonicMillis(Context.get(context, Clock.Clock)))
 }
 
 const units = [["m", 1], ["S", 1000], ["M", 60_000], ["H", 3_600_000]] as const
@@ -81,9 +84,9 @@ export const grpcTimeout = "grpc-timeout"
 
 /** What a send tells, as headers; `undefined` if nothing. */
 export const headersIn = (context: AnyContext): { readonly [name: string]: string } | undefined => {
-  const onward = onwardIn(context)
-  if (onward === undefined) return undefined
-  const { attempt, maxAttempts, names } = onward
+  const propagated = propagatedIn(context)
+  if (propagated === undefined) return undefined
+  const { attempt, maxAttempts, names } = propagated
   const headers: { [name: string]: string } = {
     [names.attempt]: `${attempt}`,
     [names.criticality]: Context.get(context, CurrentCriticality)

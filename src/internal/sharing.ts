@@ -25,11 +25,11 @@ interface Dropped {
  * What was dropped, by what it was, and `undefined` for what was said. Each test has its own `TestClock`, so tests never
  * add up.
  */
-const known = new WeakMap<Clock.Clock, Map<string, Dropped | undefined>>()
+const droppedByClock = new WeakMap<Clock.Clock, Map<string, Dropped | undefined>>()
 
 const of = (clock: Clock.Clock): Map<string, Dropped | undefined> => {
-  const found = known.get(clock) ?? new Map()
-  known.set(clock, found)
+  const found = droppedByClock.get(clock) ?? new Map()
+  droppedByClock.set(clock, found)
   return found
 }
 

@@ -13,7 +13,7 @@ import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import * as Attempt from "../Attempt.ts"
 import { bringing } from "../engine/callContext.ts"
-import { fromParts, partsOf } from "../engine/policy/policy.ts"
+import { compiledOf, fromCompiled } from "../engine/policy/policy.ts"
 import { withServices } from "../engine/policy/providedPolicy.ts"
 import * as TokenLimiter from "../gates/TokenLimiter.ts"
 import { Refused } from "../internal/refused.ts"
@@ -161,9 +161,9 @@ export const withRetry = (policy: Policy, limits?: TokenLimiter.Options) => {
     Effect.gen(function*() {
       const model = yield* LanguageModel.LanguageModel
       const [limiter, quota] = [yield* makeLimiter, yield* RetryQuota.make()]
-      return yield* withServices<LanguageModel.LanguageModel, never>(partsOf(policy), (parts, made) => {
+      return yield* withServices<LanguageModel.LanguageModel, never>(compiledOf(policy), (parts, made) => {
         const shared = { bring: bringing(parts, made), limiter, quota }
-        return new Retrying(model, fromParts(parts), shared).service
+        return new Retrying(model, fromCompiled(parts), shared).service
       })
     })
   )

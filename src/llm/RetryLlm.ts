@@ -17,7 +17,7 @@ import * as Backoff from "../Backoff.ts"
 import { untilBegun } from "../drivers/RetryStream.ts"
 import { Meter } from "../gates/internal/tokenGate.ts"
 import * as TokenLimiter from "../gates/TokenLimiter.ts"
-import { also, checksOf, known } from "../internal/checks.ts"
+import { also, checksOf, rejectUnknown } from "../internal/checks.ts"
 import { get } from "../internal/tryGet.ts"
 import * as RetryPolicy from "../RetryPolicy.ts"
 import type { RetryQuota } from "../RetryQuota.ts"
@@ -70,7 +70,7 @@ export const make = (
   const check = checksOf("RetryLlm.make", options)
   const { atMost = "1 minute", deadline = "10 minutes", maxAttempts = 3 } = options
   also(check, "maxAttempts", "atMost", "deadline")
-  known(check, options)
+  rejectUnknown(check, options)
   // A seventh up or down from seven eighths spans three quarters to the whole.
   return Backoff.exponential({ base: 437.5, factor: 2, cap: "7 seconds" }).pipe(
     RetryPolicy.jittered({ proportional: 1 / 7 }),

@@ -20,7 +20,7 @@ import { AdaptiveRateLimiter } from "../gates/AdaptiveRateLimiter.ts"
 import { ConcurrencyLimiter } from "../gates/ConcurrencyLimiter.ts"
 import { CoolDown } from "../gates/CoolDown.ts"
 import { FirstWords, others } from "../internal/boundedLabels.ts"
-import { checksOf, known } from "../internal/checks.ts"
+import { checksOf, rejectUnknown } from "../internal/checks.ts"
 import { awsThrottlingCodes, brokenCodes, neverSentCodes, timeoutCodes } from "../internal/classification/errorCodes.ts"
 import { monotonicMillis } from "../internal/clock.ts"
 import type { StopReason } from "../RetryDecision.ts"
@@ -240,15 +240,15 @@ const by = <Input, State, Values extends ReadonlyArray<string>>(
   const metrics = new Map<string, Metric.Metric<Input, State>>()
   return (...values: Values): Metric.Metric<Input, State> => {
     const key = values.length === 1 ? values[0]! : values.join("\n")
-    const known = metrics.get(key)
-    if (known !== undefined) return known
+    const existing = metrics.get(key)
+    if (existing !== undefined) return existing
     const made = Metric.withAttributes(metric, attributes(...values))
     metrics.set(key, made)
     return made
   }
 }
 
-type Ended = "success" | "failure" | "unknown"
+type OutcomeLabel = "success" | "failure" | "unknown"
 
 const outcomes = { Success: "success", Failure: "failure", Unknown: "unknown" } as const
 
@@ -260,10 +260,10 @@ const ownOf = (resource: string | undefined) => <Input, State>(metric: Metric.Me
 
 /** The metrics counted per resource. */
 const countedOf = (own: ReturnType<typeof ownOf>) => ({
-  attempts: by(own(attempts), (outcome: Ended) => ({ outcome })),
+  attempts: by(own(attempts), (outcome: OutcomeLabel) => ({ outcome })),
   failures: by(own(attempts), (type: string) => ({ outcome: "failure", "error.type": type })),
-  attemptDuration: by(own(attemptDuration), (outcome: Ended) => ({ outcome })),
-  callDuration: by(own(callDuration), (outcome: Ended) => ({ outcome })),
+  attemptDuration: by(own(attemptDuration), (outcome: OutcomeLabel) => ({ outcome })),
+  callDuration: by(own(callDuration), (outcome: OutcomeLabel) => ({ outcome })),
   retries: by(own(retries), (kind: string) => ({ class: kind })),
   delays: by(own(delays), (kind: string) => ({ class: kind })),
   waits: by(own(waits), (gate: string, outcome: string) => ({ gate, outcome })),
@@ -379,8 +379,8 @@ class Registered {
 
   of(resource: string | undefined, maxResources: number): Series {
     if (resource === undefined) return this.unnamed
-    const known = this.named.get(resource)
-    if (known !== undefined) return known
+    const existing = this.named.get(resource)
+    if (existing !== undefined) return existing
     if (resource === others || this.named.size >= maxResources) return this.others
     const made = new Series(resource)
     this.named.set(resource, made)
@@ -407,11 +407,11 @@ const tagOf = (exit: Exit.Exit<unknown, unknown>): Outcome["_tag"] =>
 const timed = <A, E, R>(
   self: Effect.Effect<A, E, R>,
   context: Caller,
-  ended: (seconds: number, tag: Outcome["_tag"]) => void
+  settled: (seconds: number, tag: Outcome["_tag"]) => void
 ): Effect.Effect<A, E, R> =>
   Effect.suspend(() => {
     const since = now(context)
-    return Effect.onExit(self, (exit) => Effect.sync(() => ended((now(context) - since) / 1000, tagOf(exit))))
+    return Effect.onExit(self, (exit) => Effect.sync(() => settled((now(context) - since) / 1000, tagOf(exit))))
   })
 
 const passing = { Success: "passed", Failure: "refused", Unknown: "unknown" } as const
@@ -432,12 +432,12 @@ const timing = (seriesOf: SeriesOf) => ({
     series.show(context)
     if (send.failureClass) series.counted.retries(send.failureClass).updateUnsafe(1, context)
     const settle = (outcome: Outcome): void => {
-      const ended = outcomes[outcome._tag]
-      const counter = ended === "failure"
+      const settled = outcomes[outcome._tag]
+      const counter = settled === "failure"
         ? series.counted.failures(registeredIn(context).types.of(errorType(outcome.error)))
-        : series.counted.attempts(ended)
+        : series.counted.attempts(settled)
       counter.updateUnsafe(1, context)
-      series.counted.attemptDuration(ended).updateUnsafe((outcome.nowMillis - since) / 1000, context)
+      series.counted.attemptDuration(settled).updateUnsafe((outcome.nowMillis - since) / 1000, context)
     }
     send.hold({ settle, cancel: () => undefined })
   },
@@ -470,7 +470,7 @@ const counting = (seriesOf: SeriesOf) => ({
 const made = (options: Options = {}, constructorName: string) => {
   const check = checksOf(constructorName, options)
   const maxResources = check.count("maxResources", options.maxResources, 0, 100)
-  known(check, options)
+  rejectUnknown(check, options)
   const seriesOf: SeriesOf = (context) => registeredIn(context).of(Context.get(context, CurrentResource), maxResources)
   return { ...timing(seriesOf), ...counting(seriesOf) }
 }

@@ -18,7 +18,7 @@
 
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { callable, checks, checksOf, known, predicate } from "../internal/checks.ts"
+import { callable, checks, checksOf, predicate, rejectUnknown } from "../internal/checks.ts"
 import { monotonicMillis } from "../internal/clock.ts"
 import { tokenEpsilon } from "../internal/math/tokenBucket.ts"
 import { isRejected } from "../internal/rejection.ts"
@@ -92,7 +92,7 @@ export const share = (options: ShareOptions = {}): Effect.Effect<RetryQuotaStore
  */
 export const validatedShare = (options: ShareOptions) => {
   const check = checksOf("RetryBudget.share", options)
-  return known(check, options, {
+  return rejectUnknown(check, options, {
     share: check.between("share", options.share ?? 0.2, 0, 1),
     minPerSecond: check.amount("minPerSecond", options.minPerSecond, 10),
     windowMillis: check.positiveDuration("window", options.window, 10_000)
@@ -168,7 +168,7 @@ export const validatedInFlight = (options: InFlightOptions): Most => {
   const share = check.between("share", options.share ?? 0.2, 0, 1)
   const atLeast = check.count("atLeast", options.atLeast, 0, 3)
   check.names.add("most")
-  known(check, options)
+  rejectUnknown(check, options)
   if (options.most === undefined) return ({ sends }) => Math.max(atLeast, Math.floor(share * sends + tokenEpsilon))
   const most = callable(check, "most", options.most, "a function of the sends in progress")
   return options.share === undefined && options.atLeast === undefined
@@ -222,7 +222,7 @@ export const validatedGrpc = (options: GrpcOptions) => {
     check.reject("maxTokens", maxTokens, "a whole number from 1 to 1000")
   }
   check.between("tokenRatio", tokenRatio, 0.001, maxTokens)
-  return known(check, options, {
+  return rejectUnknown(check, options, {
     maxMilliTokens: maxTokens * 1000,
     milliRatio: Math.floor(tokenRatio * 1000 + tokenEpsilon),
     isFailure: predicate(check, "isFailure", options.isFailure, isRejected)

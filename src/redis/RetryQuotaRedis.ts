@@ -25,7 +25,7 @@ import * as Metric from "effect/Metric"
 import type * as Redis from "effect/persistence/Redis"
 import type * as Scope from "effect/Scope"
 import { FirstWords, others } from "../internal/boundedLabels.ts"
-import { type Checks, checks, checksOf, known } from "../internal/checks.ts"
+import { type Checks, checks, checksOf, rejectUnknown } from "../internal/checks.ts"
 import { isObject } from "../internal/invalidField.ts"
 import { configured } from "../internal/layerConfig.ts"
 import { warnFallbackTooSmall, warnLost, watchedQuota } from "../internal/sharing.ts"
@@ -138,22 +138,22 @@ const constructorName = "RetryQuotaRedis.make"
 const hourMillis = 3_600_000
 
 /** The options of the fallback, given the tokens last seen. */
-const validFallback = (shared: StoreOptions, given: FallbackOptions = {}): QuotaTerms["local"] => {
+const validFallback = (shared: StoreOptions, input: FallbackOptions = {}): QuotaTerms["local"] => {
   const check = checks(constructorName)
-  if (!isObject(given as unknown)) return check.reject("fallback", given, "an object")
-  const capacity = check.positive("fallback.capacity", given.capacity ?? shared.capacity)
+  if (!isObject(input as unknown)) return check.reject("fallback", input, "an object")
+  const capacity = check.positive("fallback.capacity", input.capacity ?? shared.capacity)
   if (capacity < shared.firstAttemptCost) {
     check.reject("fallback.capacity", capacity, `at least the firstAttemptCost, ${shared.firstAttemptCost}`)
   }
-  const initial = given.initial === undefined
+  const initial = input.initial === undefined
     ? undefined
-    : check.between("fallback.initial", given.initial, 0, capacity)
-  const refillPerSecond = check.amount("fallback.refillPerSecond", given.refillPerSecond ?? shared.refillPerSecond)
+    : check.between("fallback.initial", input.initial, 0, capacity)
+  const refillPerSecond = check.amount("fallback.refillPerSecond", input.refillPerSecond ?? shared.refillPerSecond)
   if (shared.whenExhausted === "wait" && refillPerSecond === 0) {
     check.reject("fallback.refillPerSecond", refillPerSecond, `above 0 when whenExhausted is "wait"`)
   }
   check.names.add("fallback.initial")
-  known(check, given, undefined, "fallback.")
+  rejectUnknown(check, input, undefined, "fallback.")
   const successIncrement = Math.min(shared.successIncrement, capacity)
   return (tokens) => ({
     ...shared,
@@ -210,9 +210,9 @@ const seen = new WeakMap<object, FirstWords>()
 /** What the metrics call the quota. */
 const resourceOf = (name: string, context: Context.Context<never>): string => {
   const registry = Context.get(context, Metric.MetricRegistry)
-  const known = seen.get(registry) ?? new FirstWords(maxResources, others)
-  seen.set(registry, known)
-  return known.of(Context.get(context, CurrentResource) ?? name)
+  const labels = seen.get(registry) ?? new FirstWords(maxResources, others)
+  seen.set(registry, labels)
+  return labels.of(Context.get(context, CurrentResource) ?? name)
 }
 
 const show = (resource: string, isOnFallback: boolean): Effect.Effect<void> =>

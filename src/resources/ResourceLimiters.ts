@@ -28,7 +28,7 @@ import { CoolDownGate } from "../gates/internal/coolDownGate.ts"
 import { ThrottleGate } from "../gates/internal/throttleGate.ts"
 import * as Hedge from "../hedge/Hedge.ts"
 import type { Home } from "../hedge/internal/race.ts"
-import { also, checksOf, known } from "../internal/checks.ts"
+import { also, checksOf, rejectUnknown } from "../internal/checks.ts"
 import { clockOf, monotonicMillis } from "../internal/clock.ts"
 import { type Bounds, Entry, Keyed } from "../internal/keyed.ts"
 import { shared } from "../internal/shared.ts"
@@ -139,7 +139,7 @@ type MakeQuota<R> = (key: string, nowMillis: number) => MemoryStore | QuotaLayer
 
 type MakeGate = (key: string, nowMillis: number) => AdaptiveGate<AdaptiveRateLimiter.RateLimitExceeded>
 
-const isLayer = <R>(given: unknown): given is QuotaLayer<R> => Layer.isLayer(given)
+const isLayer = <R>(input: unknown): input is QuotaLayer<R> => Layer.isLayer(input)
 
 /** Options for all keys are checked once, here, so that invalid ones are rejected before anything runs. */
 const quotaOf = <R>(options: Options<R>["quota"] = {}): MakeQuota<R> => {
@@ -149,8 +149,8 @@ const quotaOf = <R>(options: Options<R>["quota"] = {}): MakeQuota<R> => {
     return (_, nowMillis) => from(valid, nowMillis)
   }
   return (key, nowMillis) => {
-    const given = options(key)
-    return isLayer<R>(given) ? given : from(RetryQuota.validated(given), nowMillis)
+    const input = options(key)
+    return isLayer<R>(input) ? input : from(RetryQuota.validated(input), nowMillis)
   }
 }
 
@@ -162,8 +162,8 @@ const byKey = <Options extends object, Valid>(
   if (typeof options === "function") {
     const optionsOf: (key: string) => Options | undefined = options
     return (key) => {
-      const given = optionsOf(key)
-      return given === undefined ? undefined : validated(given)
+      const input = optionsOf(key)
+      return input === undefined ? undefined : validated(input)
     }
   }
   const valid = options === undefined ? undefined : validated(options)
@@ -172,7 +172,7 @@ const byKey = <Options extends object, Valid>(
 
 const limiterOf = (options: Options["limiter"] = {}): MakeGate | undefined => {
   if (options === "unlimited") return undefined
-  const validOf = byKey(options, (given) => AdaptiveRateLimiter.validated(given))
+  const validOf = byKey(options, (input) => AdaptiveRateLimiter.validated(input))
   return (key, nowMillis) => {
     const valid = validOf(key) ?? AdaptiveRateLimiter.validated({})
     return new AdaptiveGate(valid, initial(valid, nowMillis))
@@ -192,7 +192,7 @@ type MakeGates = (key: string, nowMillis: number, random: Random.Random) => Gate
 const gatesOf = <R>(options: Options<R>): MakeGates | undefined => {
   const concurrencyOf = byKey(options.concurrency, ConcurrencyLimiter.validated)
   const throttleOf = byKey(options.throttle, ClientThrottle.validated)
-  const coolDownOf = byKey(options.coolDown, (given) => CoolDown.validated(given))
+  const coolDownOf = byKey(options.coolDown, (input) => CoolDown.validated(input))
   if ((options.concurrency ?? options.throttle ?? options.coolDown) === undefined) return undefined
   return (key, nowMillis, random) => {
     const [concurrency, throttle, coolDown] = [concurrencyOf(key), throttleOf(key), coolDownOf(key)]
@@ -388,7 +388,7 @@ class Resources<R> implements Service {
   }
 
   private leave(resource: InMemory<R> | Built<R>, nowMillis: number): void {
-    this.kept.leave(resource, nowMillis)
+    this.kept.release(resource, nowMillis)
     if (resource instanceof InMemory || this.isSweeping) return
     this.isSweeping = true
     this.fork(this.sweeping)
@@ -450,7 +450,7 @@ export const layer = <R = never>(options: Options<R> = {}): Layer.Layer<Resource
     maxEntries: check.count("maxResources", options.maxResources ?? 100_000, 1)
   }
   also(check, "quota", "limiter", "concurrency", "throttle", "coolDown", "hedge")
-  const recipe = known(check, options, recipeOf(options))
+  const recipe = rejectUnknown(check, options, recipeOf(options))
   return Layer.effect(
     ResourceLimiters,
     Effect.contextWith((services: Context.Context<R | Scope.Scope>) =>

@@ -17,7 +17,7 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
-import { also, type Checks, checks, checksOf, known } from "../internal/checks.ts"
+import { also, type Checks, checks, checksOf, rejectUnknown } from "../internal/checks.ts"
 import { clockOf, monotonicMillis } from "../internal/clock.ts"
 import { isObject } from "../internal/invalidField.ts"
 import * as RetryInfo from "../RetryInfo.ts"
@@ -207,7 +207,7 @@ const validOutage = (check: Checks, outage: Outage, index: number): Valid => {
   const { from, kind, to } = outage
   check.oneOf(`${field}.kind`, kind, kinds)
   also(own, ...namesOf[kind].map((name) => `${field}.${name}`))
-  known(own, outage, undefined, `${field}.`)
+  rejectUnknown(own, outage, undefined, `${field}.`)
   const fromMillis = check.duration(`${field}.from`, timeOf(from), 0)
   const toMillis = check.positiveDuration(`${field}.to`, timeOf(to), Infinity)
   if (toMillis <= fromMillis) check.reject(`${field}.to`, to, "later than from")
@@ -231,7 +231,7 @@ const validated = (options: Options): Settings => {
   const check = checksOf("Chaos.layer", options)
   const { only, outages, seed = 1 } = options
   also(check, "outages", "seed", "only")
-  known(check, options)
+  rejectUnknown(check, options)
   if (!Array.isArray(outages)) check.reject("outages", outages, "an array of outages")
   if (typeof seed !== "string" && !Number.isFinite(seed)) check.reject("seed", seed, "a string or a finite number")
   if (only !== undefined && !(Array.isArray(only) && only.every((name) => typeof name === "string"))) {
@@ -261,12 +261,12 @@ class Sends {
     const { counts } = this
     const send = ++counts.sends
     const [dropLuck, failLuck, slowLuck] = [this.draw(), this.draw(), this.draw()]
-    const leavesMillis = this.leaves(nowMillis)
-    if (leavesMillis > nowMillis) counts.held++
-    const fate = { send, holdMillis: leavesMillis - nowMillis, factor: 1, byMillis: 0 }
-    if (this.hits("drop", leavesMillis, dropLuck)) return this.counted({ ...fate, ends: "dropped" })
-    if (this.hits("fail", leavesMillis, failLuck)) return this.counted({ ...fate, ends: "failed" })
-    const slow = this.hits("slow", leavesMillis, slowLuck)
+    const sentMillis = this.sentAtMillis(nowMillis)
+    if (sentMillis > nowMillis) counts.held++
+    const fate = { send, holdMillis: sentMillis - nowMillis, factor: 1, byMillis: 0 }
+    if (this.hits("drop", sentMillis, dropLuck)) return this.counted({ ...fate, ends: "dropped" })
+    if (this.hits("fail", sentMillis, failLuck)) return this.counted({ ...fate, ends: "failed" })
+    const slow = this.hits("slow", sentMillis, slowLuck)
     if (slow === undefined) return { ...fate, ends: "made" }
     return this.counted({ ...fate, ends: "made", factor: slow.factor, byMillis: slow.byMillis })
   }
@@ -288,9 +288,9 @@ class Sends {
   }
 
   /** When a send made now is sent: at the end of the outages that hold it. */
-  private leaves(nowMillis: number): number {
+  private sentAtMillis(nowMillis: number): number {
     const hold = this.hits("hold", nowMillis, 0)
-    return hold === undefined ? nowMillis : this.leaves(hold.toMillis)
+    return hold === undefined ? nowMillis : this.sentAtMillis(hold.toMillis)
   }
 }
 
@@ -334,8 +334,8 @@ export const layer = (options: Options): Layer.Layer<Chaos, never, Armed> => {
       yield* Effect.logWarning(`chaos is armed: ${outages.length} outages, seed ${JSON.stringify(seed)}`)
       const names = new Map<string, Sends>()
       const sendsOf = (name: string): Sends => {
-        const known = names.get(name)
-        if (known !== undefined) return known
+        const existing = names.get(name)
+        if (existing !== undefined) return existing
         if (names.size >= mostNames && name !== "") return sendsOf("")
         const sends = new Sends(outages, randomOf(seed, name))
         names.set(name, sends)

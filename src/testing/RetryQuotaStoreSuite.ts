@@ -15,7 +15,7 @@
 
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import { also, callable, checksOf, known } from "../internal/checks.ts"
+import { also, callable, checksOf, rejectUnknown } from "../internal/checks.ts"
 import type { RetryQuotaStore } from "../RetryQuotaStore.ts"
 import { type Law, virtual } from "./internal/law.ts"
 import { lawsOf } from "./internal/storeLaws.ts"
@@ -53,7 +53,7 @@ export const laws = <E, R>(
 ): ReadonlyArray<Law<Exclude<R, Scope.Scope>>> => {
   const check = checksOf("RetryQuotaStoreSuite.laws", options)
   also(check, "elapse", "slack", "whenExhausted")
-  known(check, options)
+  rejectUnknown(check, options)
   const { elapse, slack = 0, whenExhausted = "stop" } = options
   const time = elapse === undefined ? virtual : { elapse: callable(check, "elapse", elapse), isVirtual: false }
   const subject = Effect.map(Effect.orDie(make), (store) => new Subject(store, time, slack))

@@ -16,7 +16,7 @@
 
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import { checksOf, flag, known } from "../internal/checks.ts"
+import { checksOf, flag, rejectUnknown } from "../internal/checks.ts"
 import type { SendGate } from "../SendGate.ts"
 import { gateLawsOf } from "./internal/gateLaws.ts"
 import type { Law } from "./internal/law.ts"
@@ -59,6 +59,6 @@ export const laws = <E, E2, R>(
   check.count("most", most, 1)
   check.oneOf("whenFull", whenFull, ["waits", "refuses", "never"])
   flag(check, "reopens", reopens)
-  known(check, options)
+  rejectUnknown(check, options)
   return gateLawsOf(Effect.map(Effect.orDie(make), (gate) => new GateSubject(gate, most)), whenFull, reopens)
 }

@@ -22,9 +22,9 @@ import * as DurableClock from "effect/workflow/DurableClock"
 import * as Workflow from "effect/workflow/Workflow"
 import { WorkflowInstance } from "effect/workflow/WorkflowEngine"
 import type { WorkflowEngine } from "effect/workflow/WorkflowEngine"
-import type { Parts } from "../engine/compiled.ts"
-import { partsOf } from "../engine/policy/policy.ts"
-import { checksOf, known } from "../internal/checks.ts"
+import type { Compiled } from "../engine/compiled.ts"
+import { compiledOf } from "../engine/policy/policy.ts"
+import { checksOf, rejectUnknown } from "../internal/checks.ts"
 import type { Refused } from "../internal/refused.ts"
 import type { Stop } from "../RetryDecision.ts"
 import { isRetryPolicy, type RetryPolicy } from "../RetryPolicy.ts"
@@ -171,22 +171,22 @@ type OrElse = (error: any, stop: Stop) => Effect.Effect<unknown, unknown, unknow
 const retrying = (name: string, policy: unknown, options: Options = {}, orElse: OrElse = Effect.fail) => {
   const check = checksOf(`RetryWorkflow.${name}`, options)
   if (!isRetryPolicy(policy)) return check.reject("policy", policy, "a policy, such as awsStandard")
-  const parts = partsOf(policy)
-  if (parts.services !== undefined) {
+  const compiled = compiledOf(policy)
+  if (compiled.services !== undefined) {
     check.reject("policy", policy, "without services of its own: provide them to the workflow")
   }
   const thresholdMillis = check.duration("inMemoryThreshold", options.inMemoryThreshold, 60_000)
-  known(check, options)
-  return (activity: AnyActivity) => calling(activity, parts, orElse, thresholdMillis)
+  rejectUnknown(check, options)
+  return (activity: AnyActivity) => calling(activity, compiled, orElse, thresholdMillis)
 }
 
 /** The body of a durable call: a replay runs it again, and finds what is stored. */
-const calling = (activity: AnyActivity, parts: Parts, orElse: OrElse, thresholdMillis: number) =>
+const calling = (activity: AnyActivity, compiled: Compiled, orElse: OrElse, thresholdMillis: number) =>
   Effect.gen(function*() {
-    const startedAtMillis = isTimed(parts) ? yield* startOf(activity) : 0
+    const startedAtMillis = isTimed(compiled) ? yield* startOf(activity) : 0
     const failures: Array<Retried> = []
     const waiting: Array<() => void> = []
-    const past: Past = { parts, startedAtMillis, failures, waiting }
+    const past: Past = { compiled, startedAtMillis, failures, waiting }
     while (true) {
       const sent: AnySent = yield* send(activity, past)
       if (sent._tag === "Succeeded") return sent.value
@@ -198,7 +198,7 @@ const calling = (activity: AnyActivity, parts: Parts, orElse: OrElse, thresholdM
   })
 
 /** Whether it may matter when a call begins. Every replay has the same answer. */
-const isTimed = ({ deadlineMillis, live, source }: Parts): boolean =>
+const isTimed = ({ deadlineMillis, live, source }: Compiled): boolean =>
   deadlineMillis !== Infinity || live !== undefined || typeof source !== "function"
 
 /** When the call began, in whichever process that was. */

@@ -25,7 +25,7 @@ import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
 import { delayOf } from "../../src/engine/delay.ts"
-import { partsOf } from "../../src/engine/policy/policy.ts"
+import { compiledOf } from "../../src/engine/policy/policy.ts"
 import { constantRandom, Terminal, Throttled, TimedOut, Transient, Unsure } from "../utils/call.ts"
 
 type AnyPolicy = RetryPolicy.RetryPolicy<any, any, any>
@@ -623,7 +623,7 @@ describe("RetryPolicy", () => {
     for (const [name, policy] of extremes) {
       for (const retry of [1024, 1025, 1100, 1_000_000]) {
         it(`${name}: retry ${retry} waits exactly the cap`, () => {
-          const { adjusts, source } = partsOf(policy)
+          const { adjusts, source } = compiledOf(policy)
           const failure = {
             error: transient,
             info: undefined,
@@ -642,7 +642,7 @@ describe("RetryPolicy", () => {
     it.effect("without a cap saturates, and never becomes Infinity or NaN", () =>
       Effect.gen(function*() {
         const policy = Backoff.exponential({ base: "1 second" }).pipe(RetryPolicy.jittered("full"))
-        const { adjusts, source } = partsOf(policy)
+        const { adjusts, source } = compiledOf(policy)
         const failure = {
           error: transient,
           info: undefined,
@@ -728,7 +728,7 @@ describe("RetryPolicy", () => {
     it.effect("decorrelated grows from its own delay, not from what later steps make of it", () =>
       Effect.gen(function*() {
         const policy = Backoff.decorrelated({ base: 100, cap: 10_000 }).pipe(RetryPolicy.capped(150))
-        const { source } = partsOf(policy)
+        const { source } = compiledOf(policy)
         const seen: Array<number> = []
         const run = Effect.provideService(decisions(policy, repeated(transient, 3)), Random.Random, constantRandom(0.5))
         assert.deepStrictEqual(yield* run, [150, 150, 150])

@@ -167,7 +167,7 @@ describe("RetryDriver", () => {
       )).call()
       const error = new Transient()
       assert.isUndefined(call.enter())
-      call.leave()
+      call.markSent()
       assert.strictEqual((call.failed(error) as RetryDecision.RetryDecision)._tag, "Retry")
       yield* TestClock.adjust(1500)
       const refusal = yield* Effect.flip(call.enter()!)

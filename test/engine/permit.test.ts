@@ -6,13 +6,13 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/testing/TestClock"
-import { World } from "../../src/engine/environment.ts"
-import { Permit, watch } from "../../src/engine/permit.ts"
+import { CallEnvironment } from "../../src/engine/environment.ts"
+import { fiberScope, Permit } from "../../src/engine/permit.ts"
 import { passing } from "../../src/engine/scopedPass.ts"
 
 /** A permit that holds tokens and a pass, and says how they end. */
 const holding = (told: Array<string>, name = "") => {
-  const permit = new Permit(new World(Context.empty(), undefined, []), 1)
+  const permit = new Permit(new CallEnvironment(Context.empty(), undefined, []), 1)
   permit.pay({ cost: 1, giveBack: () => told.push(`${name}back`) > 0, spend: () => told.push(`${name}spent`) > 0 })
   permit.hold({ settle: ({ _tag }) => void told.push(_tag), cancel: () => void told.push("canceled") })
   return permit
@@ -70,7 +70,7 @@ describe("a permit leaves the quota with what it spent, no more and no less", ()
     Effect.gen(function*() {
       const quota = yield* RetryQuota.make({ initial: 400 })
       const clock = yield* Clock.Clock
-      const world = new World(Context.make(RetryQuota.RetryQuota, quota), quota, [])
+      const world = new CallEnvironment(Context.make(RetryQuota.RetryQuota, quota), quota, [])
       const permit = new Permit(world, retry)
       const pay = () => permit.pay(quota.store.reserve(7, clock) as RetryQuotaStore.Reservation)
       pay()
@@ -104,7 +104,7 @@ it.effect("a permit that is settled out of order leaves the others to their fibe
     const told: Array<string> = []
     const fiber = yield* Effect.forkChild(Effect.withFiber((fiber) => {
       const permits = ["a", "b", "c", "d"].map((name) => holding(told, name))
-      for (const permit of permits) watch(permit, fiber)
+      for (const permit of permits) fiberScope(permit, fiber)
       permits[0]!.cancel()
       permits[2]!.cancel()
       return Effect.fail("ended")
@@ -117,7 +117,7 @@ it.effect("a permit that is settled out of order leaves the others to their fibe
 it.effect("a send, and its outcome, keep the time at which they were first asked for it", () =>
   Effect.gen(function*() {
     const clock = yield* Clock.Clock
-    const world = new World(Context.make(Clock.Clock, clock), undefined, [])
+    const world = new CallEnvironment(Context.make(Clock.Clock, clock), undefined, [])
     for (const start of [0, 60_000]) {
       const permit = new Permit(world, 0)
       let outcome: SendGate.Outcome | undefined

@@ -504,7 +504,7 @@ describe("RPC", () => {
             ).pipe(Effect.mapError(() => "down"))
       })
       const client = yield* RpcTest.makeClient(group).pipe(Effect.provide([handlers, RetryPropagationRpc.layer()]))
-      const call = (id: string) => client.Get({ id }).pipe(RetryPropagationRpc.telling)
+      const call = (id: string) => client.Get({ id }).pipe(RetryPropagationRpc.withPropagation)
       const slow = yield* timed(
         call("slow").pipe(RetryPropagation.withDeadline("1 second"), Effect.exit),
         "2 seconds"

@@ -91,7 +91,7 @@ for (const [name, protocol] of protocols) {
         const { told } = yield* Seen
         const client = yield* RpcClient.make(group)
         const call = client.Get({ id: "a" }).pipe(Effect.catch(() => Effect.fail(new Kit.Transient())))
-        yield* Effect.exit(withRetry(RetryPropagationRpc.telling(call), policy)).pipe(
+        yield* Effect.exit(withRetry(RetryPropagationRpc.withPropagation(call), policy)).pipe(
           Effect.provide(RetryPropagation.layer())
         )
         assert.deepStrictEqual(told, ["1 of 3", "2 of 3", "3 of 3"])
@@ -112,7 +112,7 @@ for (const [name, protocol] of protocols) {
         assert.deepInclude(late, { _tag: "RpcDeadlineExceeded", afterMillis: 0 })
         assert.strictEqual(seen.sends, 0)
         const given = yield* Effect.flip(
-          RetryPropagationRpc.telling(slow).pipe(RetryPropagation.withDeadline("30 millis"))
+          RetryPropagationRpc.withPropagation(slow).pipe(RetryPropagation.withDeadline("30 millis"))
         )
         assert.match(String(given), /DeadlineExceeded/)
       }).pipe(Effect.scoped, Effect.provide(environment())))

@@ -4,12 +4,12 @@ import { attempt, Backoff, RetryPolicy, withRetry } from "effect-retry"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
-import { type Onward, onwardIn, propagating } from "../../src/internal/propagation.ts"
+import { type PropagatedContext, propagatedIn, propagating } from "../../src/internal/propagation.ts"
 import { Transient } from "../utils/call.ts"
 import { inTime } from "../utils/drivers.ts"
 
 const names = { deadline: "deadline", attempt: "attempt", maxAttempts: "max", criticality: "criticality" }
-const came: Onward = { names, attempt: 3, maxAttempts: 7, deadlineAtMillis: 10_000, isRetried: false }
+const came: PropagatedContext = { names, attempt: 3, maxAttempts: 7, deadlineAtMillis: 10_000, isRetried: false }
 
 type AnyPolicy = Schedule.Schedule<unknown, unknown, never, never>
 const fixed = Backoff.fixed({ delay: 100 })
@@ -65,7 +65,7 @@ describe.each(drivers)("$form", ({ form, run }) => {
       Effect.gen(function*() {
         const seen: Array<unknown> = []
         const send = Effect.gen(function*() {
-          const onward = onwardIn(yield* Effect.context<never>())
+          const onward = propagatedIn(yield* Effect.context<never>())
           seen.push([onward!.attempt, onward!.maxAttempts, onward!.deadlineAtMillis])
           return yield* Effect.fail(new Transient())
         })
@@ -79,7 +79,7 @@ describe.each(drivers)("$form", ({ form, run }) => {
 
 it.effect("an attempt that no policy retries passes on what came", () =>
   Effect.gen(function*() {
-    const call = Effect.contextWith((context: Context.Context<never>) => Effect.succeed(onwardIn(context)))
+    const call = Effect.contextWith((context: Context.Context<never>) => Effect.succeed(propagatedIn(context)))
     const sent = yield* Effect.updateContext(attempt(call), (context: Context.Context<never>) =>
       propagating(context, came))
     assert.strictEqual(sent, came)
@@ -89,7 +89,7 @@ it.effect("a deadline inside a retried effect goes with each of its sends, also 
   Effect.gen(function*() {
     const seen: Array<number | undefined> = []
     const call = Effect.contextWith((context: Context.Context<never>) => {
-      seen.push(onwardIn(context)?.deadlineAtMillis)
+      seen.push(propagatedIn(context)?.deadlineAtMillis)
       return Effect.fail(new Transient())
     })
     const policy = Backoff.fixed({ delay: 100 }).pipe(RetryPolicy.maxAttempts(3))

@@ -61,8 +61,8 @@ describe("an allowance", () => {
     what: string,
     before: Allowance.Allowance,
     config: Allowance.AllowanceConfig,
-    told: Allowance.Told,
-    mark: Partial<Allowance.Mark & { readonly nowMillis: number }>,
+    told: Allowance.StatedLimits,
+    mark: Partial<Allowance.Snapshot & { readonly nowMillis: number }>,
     after: ReadonlyArray<number | undefined>
   ]
   const rows: ReadonlyArray<Row> = [

@@ -22,7 +22,7 @@ const sending = <A, E, S>(send: Effect.Effect<A, E, S>, call: RetryDriver.Call):
         error = entered.failure.error as E
         decision = entered.failure.decision
       } else {
-        call.leave()
+        call.markSent()
         const sent = yield* Effect.result(send)
         if (Result.isSuccess(sent)) {
           yield* call.succeeded() ?? Effect.void

@@ -300,7 +300,7 @@ class ClientCall extends AnyCall implements Sender {
   }
 
   private send(): void {
-    this.driven?.leave()
+    this.driven?.markSent()
     this.attempts++
     this.under = new Attempt(this)
     this.under.send()

@@ -91,8 +91,8 @@ class Reader {
   /** Where the properties go: those of a section that is not a profile are read and dropped. */
   private sectionOf(header: string): Map<string, Open> {
     if (header === "default") return this.plainDefault ??= new Map()
-    const given = this.kind === "config" ? withoutPrefix(header) : header
-    const name = given === undefined ? undefined : profileName.exec(given)?.[2]
+    const inner = this.kind === "config" ? withoutPrefix(header) : header
+    const name = inner === undefined ? undefined : profileName.exec(inner)?.[2]
     const found = name === undefined ? undefined : this.profiles.get(name)
     if (found !== undefined) return found
     const section = new Map<string, Open>()

@@ -12,8 +12,8 @@ export const once = <I, S extends object>(key: Context.Key<I, S>, make: Effect.E
   return Layer.effect(
     key,
     Effect.clockWith((clock) => {
-      const known = made.get(clock)
-      if (known !== undefined) return Effect.succeed(known)
+      const existing = made.get(clock)
+      if (existing !== undefined) return Effect.succeed(existing)
       return Effect.map(make, (fresh) => {
         // Another fiber may have been faster.
         const service = made.get(clock) ?? fresh

@@ -5,19 +5,19 @@ import type { Ask, Reservation, RetryQuotaStore } from "../../RetryQuotaStore.ts
 
 /** Tokens whose return after the send means a success. */
 const rewarded = (held: Reservation, reward: () => void): Reservation => {
-  let left = false
+  let isSent = false
   return {
     get cost() {
       return held.cost
     },
     resize: held.resize && ((cost) => held.resize!(cost)),
     sent: () => {
-      left = true
+      isSent = true
       held.sent?.()
     },
     giveBack: () => {
       const isFirst = held.giveBack()
-      if (isFirst && left) reward()
+      if (isFirst && isSent) reward()
       return isFirst
     },
     spend: () => held.spend()

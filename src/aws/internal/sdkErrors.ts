@@ -60,11 +60,11 @@ export const classifierOf = ({
   transient = codes.awsTransientCodes
 }: ErrorRules): RetryClassifier.RetryClassifier => {
   const throttles = (code: string): boolean => throttling.has(code) || throttlingWord?.test(code) === true
-  const answered = (given: ReadonlyArray<string>, status: number | undefined): RetryInfo.RetryInfo | undefined => {
-    if (given.some(throttles) || (status429 && status === 429)) return RetryInfo.throttled()
-    const passes = given.some((code) => transient.has(code)) || (status !== undefined && statuses.has(status))
+  const answered = (errorCodes: ReadonlyArray<string>, status: number | undefined): RetryInfo.RetryInfo | undefined => {
+    if (errorCodes.some(throttles) || (status429 && status === 429)) return RetryInfo.throttled()
+    const passes = errorCodes.some((code) => transient.has(code)) || (status !== undefined && statuses.has(status))
     if (!passes) return undefined
-    const costsMore = given.some((code) => timeout.codes?.has(code) === true) ||
+    const costsMore = errorCodes.some((code) => timeout.codes?.has(code) === true) ||
       (status !== undefined && timeout.statuses?.has(status) === true)
     return asTimeout(RetryInfo.transient, costsMore)
   }

@@ -15,7 +15,7 @@ import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Backoff from "../../Backoff.ts"
 import { maxDelayMillis } from "../../engine/delay.ts"
-import { also, checksOf, known } from "../../internal/checks.ts"
+import { also, checksOf, rejectUnknown } from "../../internal/checks.ts"
 import * as codes from "../../internal/classification/errorCodes.ts"
 import { headerIn, statusOf } from "../../internal/classification/wire.ts"
 import { get, short } from "../../internal/tryGet.ts"
@@ -253,7 +253,7 @@ const limitOf = (options: Options, documented: number): number => {
   const check = checksOf("BotocoreLegacy.forService", options)
   const { maxAttempts, maxRetries } = options
   also(check, "maxAttempts", "maxRetries", "operation")
-  known(check, options)
+  rejectUnknown(check, options)
   const retries = maxRetries === undefined ? undefined : check.count("maxRetries", maxRetries, 0)
   if (maxAttempts !== undefined) return check.count("maxAttempts", maxAttempts, 1)
   return retries === undefined ? documented : retries + 1

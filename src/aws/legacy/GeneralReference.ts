@@ -19,7 +19,7 @@ import * as Option from "effect/Option"
 import * as Backoff from "../../Backoff.ts"
 import * as Waiter from "../../drivers/Waiter.ts"
 import { exponential } from "../../engine/delay.ts"
-import { callable, checksOf, known } from "../../internal/checks.ts"
+import { callable, checksOf, rejectUnknown } from "../../internal/checks.ts"
 import { awsThrottlingCodes, shapeOf } from "../../internal/classification/errorCodes.ts"
 import { retryAfterMillis } from "../../internal/classification/hint.ts"
 import { statusOf } from "../../internal/classification/wire.ts"
@@ -120,7 +120,7 @@ export const policy = (options: Options = {}): RetryPolicy.RetryPolicy => {
   const check = checksOf("GeneralReference.policy", options)
   const retries = check.count("maxRetries", options.maxRetries, 0, 3)
   const maxMillis = check.positiveDuration("maxWaitInterval", options.maxWaitInterval, 20_000)
-  known(check, options)
+  rejectUnknown(check, options)
   return Backoff.exponential({ base: baseMillis }).pipe(
     RetryPolicy.capped(maxMillis),
     RetryPolicy.maxAttempts(retries + 1),
@@ -196,7 +196,7 @@ export const polling = <A>(options: PollingOptions<A>): Waiter.Waiter<A> => {
   const firstMillis = waitMillis(0, maxMillis)
   const maxWaitMillis = check.duration("maxWait", maxWait)
   if (maxWaitMillis <= firstMillis) check.reject("maxWait", maxWait, "a duration above the first wait")
-  known(check, options)
+  rejectUnknown(check, options)
   const is = (expected: Status) => (output: A) => status(output) === expected
   return Waiter.make({
     acceptors: [

@@ -10,7 +10,7 @@ import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { type Delay, exponential, type Failing, fullJitter, noDelay } from "../../engine/delay.ts"
 import { fromSource } from "../../engine/policy/policy.ts"
-import { callable, type Checks, checks, checksOf, flag, known } from "../../internal/checks.ts"
+import { callable, type Checks, checks, checksOf, flag, rejectUnknown } from "../../internal/checks.ts"
 import * as codes from "../../internal/classification/errorCodes.ts"
 import { headerIn, statusOf } from "../../internal/classification/wire.ts"
 import { named } from "../../internal/format.ts"
@@ -65,15 +65,15 @@ const delayOf = (baseMillis: number, custom: BackoffOptions["customBackoff"]): D
 const numberOf = (value: unknown): number => typeof value === "number" && !Number.isNaN(value) ? value : 0
 
 const backoffOf = (check: Checks, options: BackoffOptions): RetryPolicy.RetryPolicy => {
-  const { duration, given } = check
+  const { duration, input } = check
   const { addRetryAfter, customBackoff } = options
   const backoff = delayOf(duration("base", options.base, 100), customBackoff)
   check.names.add("customBackoff")
-  if (customBackoff !== undefined) given.customBackoff = named(callable(check, "customBackoff", customBackoff))
+  if (customBackoff !== undefined) input.customBackoff = named(callable(check, "customBackoff", customBackoff))
   const addsRetryAfter = flag(check, "addRetryAfter", addRetryAfter)
   const maxHintMillis = duration("maxRetryAfter", options.maxRetryAfter, 20_000)
-  known(check, options)
-  return fromSource("JavaScriptV2.backoff", given, (failing) => {
+  rejectUnknown(check, options)
+  return fromSource("JavaScriptV2.backoff", input, (failing) => {
     if (Option.isSome(redirects(failing.error))) return 0
     const delay = backoff(failing)
     if (delay < 0) return noDelay
@@ -200,7 +200,7 @@ const retryAfterOf = (error: unknown): unknown =>
 const isRetryable = (error: unknown): boolean =>
   get(error, "retryable") === true || hasCode(error, retryableCodes) || isRedirect(error) || isExpiredSignature(error)
 
-const factsOf = (error: unknown): RetryInfo.RetryInfo | undefined => {
+const infoOf = (error: unknown): RetryInfo.RetryInfo | undefined => {
   if (get(error, "retryable") === false) return RetryInfo.notRetryable
   const status = statusOf(error) ?? 0
   if (status === 429 || hasCode(error, throttlingCodes)) return RetryInfo.throttled()
@@ -211,7 +211,7 @@ const factsOf = (error: unknown): RetryInfo.RetryInfo | undefined => {
 
 const service: RetryClassifier.RetryClassifier = (error) =>
   Option.map(
-    Option.fromUndefinedOr(factsOf(error)),
+    Option.fromUndefinedOr(infoOf(error)),
     (info) => RetryInfo.make({ ...info, retryAfter: retryAfterOf(error) as Duration.Input })
   )
 

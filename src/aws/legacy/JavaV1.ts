@@ -13,7 +13,7 @@ import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type { Delay, Failing } from "../../engine/delay.ts"
 import { fromSource } from "../../engine/policy/policy.ts"
-import { checksOf, known } from "../../internal/checks.ts"
+import { checksOf, rejectUnknown } from "../../internal/checks.ts"
 import * as codes from "../../internal/classification/errorCodes.ts"
 import { statusOf } from "../../internal/classification/wire.ts"
 import { get, short } from "../../internal/tryGet.ts"
@@ -52,11 +52,11 @@ const backoff = (
   delayOf: (ceiling: Ceiling) => Delay
 ): RetryPolicy.RetryPolicy => {
   const check = checksOf(tag, options)
-  const { given, positiveDuration } = check
+  const { input: names, positiveDuration } = check
   const baseMillis = positiveDuration("baseDelay", options.baseDelay)
   const ceiling = ceilingOf(baseMillis, positiveDuration("maxBackoff", options.maxBackoff))
-  known(check, options)
-  return fromSource(tag, given, delayOf(ceiling))
+  rejectUnknown(check, options)
+  return fromSource(tag, names, delayOf(ceiling))
 }
 
 /**
@@ -145,7 +145,7 @@ export const policy = (options: Options = {}): RetryPolicy.RetryPolicy => {
   check.positiveDuration("baseDelay", baseDelay)
   check.positiveDuration("throttledBaseDelay", throttledBaseDelay)
   const retries = check.count("maxRetries", maxRetries, 0)
-  known(check, options)
+  rejectUnknown(check, options)
   return fullJitterBackoff({ baseDelay, maxBackoff }).pipe(
     RetryPolicy.whenThrottled(equalJitterBackoff({ baseDelay: throttledBaseDelay, maxBackoff })),
     RetryPolicy.maxAttempts(retries + 1),
@@ -192,8 +192,8 @@ const retryableCodes: ReadonlySet<unknown> = /* @__PURE__ */ new Set([
   "TransactionInProgressException"
 ])
 
-const serviceInfo = (given: ReadonlyArray<unknown>, status: number | undefined): RetryInfo.RetryInfo | undefined => {
-  const isIn = (set: ReadonlySet<unknown>) => given.some((code) => set.has(code))
+const serviceInfo = (names: ReadonlyArray<unknown>, status: number | undefined): RetryInfo.RetryInfo | undefined => {
+  const isIn = (set: ReadonlySet<unknown>) => names.some((code) => set.has(code))
   if (status === 429 || isIn(throttlingCodes)) return RetryInfo.throttled()
   const passes = status !== undefined && codes.awsTransientStatuses.has(status)
   if (passes || isIn(retryableCodes)) return RetryInfo.transient
@@ -208,9 +208,9 @@ const spelled = (code: unknown, status: number | undefined): unknown =>
 
 const service: RetryClassifier.RetryClassifier = (error) => {
   const status = statusOf(error)
-  const given = [get(error, "name"), get(error, "code"), get(error, "Code")].map((code) => spelled(code, status))
-  if (given.includes("TimeoutError")) return Option.some(RetryInfo.timedOut)
-  return Option.fromUndefinedOr(serviceInfo(given, status))
+  const names = [get(error, "name"), get(error, "code"), get(error, "Code")].map((code) => spelled(code, status))
+  if (names.includes("TimeoutError")) return Option.some(RetryInfo.timedOut)
+  return Option.fromUndefinedOr(serviceInfo(names, status))
 }
 
 /**

@@ -30,7 +30,7 @@ import * as Option from "effect/Option"
 import * as Delays from "../../engine/delay.ts"
 import { fromSource } from "../../engine/policy/policy.ts"
 import * as Limiter from "../../gates/AdaptiveRateLimiter.ts"
-import { also, checks, checksOf, flag, known } from "../../internal/checks.ts"
+import { also, checks, checksOf, flag, rejectUnknown } from "../../internal/checks.ts"
 import * as codes from "../../internal/classification/errorCodes.ts"
 import { isObject } from "../../internal/invalidField.ts"
 import { get } from "../../internal/tryGet.ts"
@@ -309,7 +309,7 @@ export const standardRetryTokenBucket = (config: StandardRetryTokenBucketConfig 
       : check.amount(field, valid[field])
   const cost = costOf("retryCost")
   const throttlingCost = costOf("timeoutRetryCost")
-  known(check, config)
+  rejectUnknown(check, config)
   return {
     layer: once(RetryQuota.RetryQuota, RetryQuota.make(options)),
     costs: { cost, throttlingCost, timeoutCost: useNewRetries ? cost : throttlingCost }
@@ -352,13 +352,13 @@ export const exponentialBackoffWithJitter = (
   const cap = capOf(check, valid.maxBackoff)
   const throttlingBase = check.duration("throttlingBaseDelay", valid.throttlingBaseDelay)
   const overshoot = check.duration("retryAfterMaxOvershoot", valid.retryAfterMaxOvershoot)
-  known(check, config)
-  check.given.useNewRetries = useNewRetries
+  rejectUnknown(check, config)
+  check.input.useNewRetries = useNewRetries
   // The given options, without the defaults.
-  const given = Object.fromEntries(
-    Object.entries(check.given).filter(([field]) => config[field as keyof typeof config] !== undefined)
+  const input = Object.fromEntries(
+    Object.entries(check.input).filter(([field]) => config[field as keyof typeof config] !== undefined)
   )
-  return fromSource(tag, given, ({ info, random, step }) => {
+  return fromSource(tag, input, ({ info, random, step }) => {
     const ceiling = Math.min(cap, Delays.exponential(info?.throttling ? throttlingBase : base, factor)(step))
     const delay = share === 0 ? ceiling : ceiling * (1 - share * random.nextDoubleUnsafe())
     const whole = Math.trunc(delay)
@@ -373,7 +373,7 @@ const capOf = (check: Check, maxBackoff: Duration.Input): number => {
   if (duration === undefined || Duration.toMillis(duration) !== Infinity) {
     return check.duration("maxBackoff", maxBackoff)
   }
-  check.given.maxBackoff = "Infinity"
+  check.input.maxBackoff = "Infinity"
   return Infinity
 }
 
@@ -397,7 +397,7 @@ export const adaptiveRateLimiter = (
     const options = { beta, measurementBucketDuration, minCapacity, minFillRate, scaleConstant, smoothing }
     const check = checks("Kotlin.adaptiveRateLimiter")
     also(check, ...Object.keys(options))
-    return known(check, config, once(Limiter.AdaptiveRateLimiter, Limiter.make(options)))
+    return rejectUnknown(check, config, once(Limiter.AdaptiveRateLimiter, Limiter.make(options)))
   })
 }
 
@@ -437,7 +437,7 @@ const strategyOf = (
   const { enableLongPollingBackoff = preset.enableLongPollingBackoff, maxAttempts = preset.maxAttempts } = config
   const longPolling = flag(check, "enableLongPollingBackoff", enableLongPollingBackoff)
   also(check, "maxAttempts", "tokenBucket", "delayProvider", "rateLimiter")
-  known(check, config)
+  rejectUnknown(check, config)
   const { costs, layer } = bucketOf(constructorName, config)
   const policy = delaysOf(constructorName, config).pipe(
     RetryPolicy.maxAttempts(check.count("maxAttempts", maxAttempts, 1)),

@@ -16,9 +16,9 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { fromParts, RetryStrategy, type Service } from "../../drivers/RetryStrategy.ts"
-import { free, type Parts } from "../../engine/compiled.ts"
+import { type Compiled, free } from "../../engine/compiled.ts"
 import { exponential, type Failing, fullJitter, maxDelayMillis } from "../../engine/delay.ts"
-import { checks, checksOf, flag, known } from "../../internal/checks.ts"
+import { checks, checksOf, flag, rejectUnknown } from "../../internal/checks.ts"
 import * as Traits from "../../internal/classification/smithyTraits.ts"
 import { faultOf } from "../../RetryInfo.ts"
 import type { RetryQuota } from "../../RetryQuota.ts"
@@ -54,7 +54,7 @@ export const retryable = (
 ): { readonly [Traits.retryableKey]: { readonly throttling: boolean } } => {
   const check = checksOf("SmithyGuide.retryable", options)
   const throttling = flag(check, "throttling", options.throttling)
-  return known(check, options, { [Traits.retryableKey]: { throttling } })
+  return rejectUnknown(check, options, { [Traits.retryableKey]: { throttling } })
 }
 
 /**
@@ -143,7 +143,7 @@ const hintMillis = ({ info }: Failing): number =>
   info?.retryAfter === undefined ? 0 : Math.min(Duration.toMillis(info.retryAfter), maxDelayMillis)
 
 /** The guide's example as a policy, with its own refund rule. */
-const partsOf = (options: Options): Parts => {
+const partsOf = (options: Options): Compiled => {
   const check = checksOf("SmithyGuide.make", options)
   const cost = check.amount("retryCost", options.retryCost, april2026.retryCost)
   const timeoutCost = check.amount("timeoutCost", options.timeoutCost, april2026.timeoutCost)
@@ -152,11 +152,11 @@ const partsOf = (options: Options): Parts => {
   const maxAttempts = check.count("maxAttempts", options.maxAttempts ?? april2026.maxAttempts, 1)
   const maxBackoff = check.positiveDuration("maxBackoff", options.maxBackoff ?? april2026.maxBackoff)
   const scale = check.amount("scale", options.scale, april2026.scale)
-  known(check, options)
+  rejectUnknown(check, options)
   const seconds = exponential(1000, 2)
   return {
     ...free,
-    nodes: [["SmithyGuide.make", check.given]],
+    nodes: [["SmithyGuide.make", check.input]],
     source: (failing) => {
       const ceiling = Math.min(seconds(failing.attempt), maxBackoff)
       const scaled = failing.info?.throttling ? ceiling : ceiling * scale
@@ -213,9 +213,9 @@ const partsOf = (options: Options): Parts => {
  * @since 0.1.0
  */
 export const make = (options: Options = {}): Effect.Effect<Service, never, RetryQuota> => {
-  const parts = partsOf(options)
+  const compiled = partsOf(options)
   return Effect.contextWith((context: Context.Context<RetryQuota>) =>
-    Effect.sync(() => fromParts(parts, context as Context.Context<never>))
+    Effect.sync(() => fromParts(compiled, context as Context.Context<never>))
   )
 }
 

@@ -1,7 +1,14 @@
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
-import { partsOf } from "../../engine/policy/policy.ts"
-import { type Fields, isObject, known, type Path, type Refusal, refuse } from "../../internal/invalidField.ts"
+import { compiledOf } from "../../engine/policy/policy.ts"
+import {
+  type Fields,
+  isObject,
+  type Path,
+  type Refusal,
+  refuse,
+  rejectUnknownKeys
+} from "../../internal/invalidField.ts"
 import type { StoreOptions } from "../../quota/internal/memoryStore.ts"
 import * as RetryPolicy from "../../RetryPolicy.ts"
 import type { Policy } from "../RetryPolicyJson.ts"
@@ -29,21 +36,21 @@ export interface Document {
 
 const maxResources = 10_000
 
-const isOff = (given: unknown, path: Path): boolean =>
-  given === undefined || given === "on" || given === "off"
-    ? given === "off"
-    : refuse(path, given, `"on" or "off"`)
+const isOff = (input: unknown, path: Path): boolean =>
+  input === undefined || input === "on" || input === "off"
+    ? input === "off"
+    : refuse(path, input, `"on" or "off"`)
 
-const object = (given: unknown, path: Path, expected = "an object"): Fields =>
-  given === undefined ? {} : isObject(given) ? given : refuse(path, given, expected)
+const object = (input: unknown, path: Path, expected = "an object"): Fields =>
+  input === undefined ? {} : isObject(input) ? input : refuse(path, input, expected)
 
-const part = (key: string, given: unknown, path: Path, around: Surroundings) => {
-  if (given === undefined) return undefined
+const part = (key: string, input: unknown, path: Path, around: Surroundings) => {
+  if (input === undefined) return undefined
   const section = sections[key]!
-  const fields = object(given, path)
-  known(fields, section.keys, path)
+  const fields = object(input, path)
+  rejectUnknownKeys(fields, section.keys, path)
   const values = Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, revived(value)]))
-  return { options: made(() => section.check(values, path, around), path, given), json: JSON.stringify(fields) }
+  return { options: made(() => section.check(values, path, around), path, input), json: JSON.stringify(fields) }
 }
 
 /** Set by code around the layer. */
@@ -52,11 +59,11 @@ export const CurrentCeiling: Context.Reference<Ceiling> = /* @__PURE__ */ Contex
   { defaultValue: () => ({ attempts: 10, leastMillis: 0, unsafe: true }) }
 )
 
-const entry = (given: unknown, path: Path, offForAll: boolean, around: Surroundings): Entry => {
-  const fields = object(given, path)
-  known(fields, ["retries", "policy", ...Object.keys(sections)], path)
+const entry = (input: unknown, path: Path, offForAll: boolean, around: Surroundings): Entry => {
+  const fields = object(input, path)
+  rejectUnknownKeys(fields, ["retries", "policy", ...Object.keys(sections)], path)
   const asked = policyAt(fields["policy"] ?? {}, [...path, "policy"])
-  const needed = { ...fields, limiter: fields["limiter"] ?? (partsOf(asked).adaptive ? {} : undefined) }
+  const needed = { ...fields, limiter: fields["limiter"] ?? (compiledOf(asked).adaptive ? {} : undefined) }
   const parts = Object.fromEntries(
     Object.keys(sections).map((key) => [key, part(key, (needed as Fields)[key], [...path, key], around)])
   )
@@ -64,7 +71,7 @@ const entry = (given: unknown, path: Path, offForAll: boolean, around: Surroundi
   const policy = below(around.ceiling, asked, hedge?.call.atMost ?? 0, path)
   affordable(policy, (parts["quota"]?.options as Shareable<StoreOptions> | undefined)?.options, path)
   return {
-    isGuess: given === undefined,
+    isGuess: input === undefined,
     isOff: isOff(fields["retries"], [...path, "retries"]) || offForAll,
     policy,
     parts
@@ -103,13 +110,13 @@ const affordable = (policy: Policy, quota: { readonly capacity: number } | undef
 
 const document = (json: unknown, around: Surroundings): Document => {
   if (!isObject(json)) return refuse([], json, "an object with resources")
-  known(json, ["$schema", "retries", "default", "resources"], [])
+  rejectUnknownKeys(json, ["$schema", "retries", "default", "resources"], [])
   const offForAll = isOff(json["retries"], ["retries"])
   const resources = Object.entries(object(json["resources"], ["resources"], "an object with a key for each resource"))
   if (resources.length > maxResources) refuse(["resources"], resources.length, `at most ${maxResources} resources`)
   return {
     others: entry(json["default"], ["default"], offForAll, around),
-    resources: new Map(resources.map(([name, given]) => [name, entry(given, ["resources", name], offForAll, around)]))
+    resources: new Map(resources.map(([name, input]) => [name, entry(input, ["resources", name], offForAll, around)]))
   }
 }
 

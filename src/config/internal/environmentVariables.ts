@@ -60,12 +60,12 @@ export const policyConfig = (name: string): Config.Config<Policy> => {
   const keys = Object.entries(shortKeys)
   return Config.all(Object.fromEntries(keys.map(([key]) => [key, Config.option(valueAt(name, key))]))).pipe(
     Config.flatMap((found) => {
-      const given = keys.flatMap(([key, kind]) =>
+      const input = keys.flatMap(([key, kind]) =>
         Option.match(found[key]!, { onNone: () => [], onSome: (text) => [[key, read(text, kind)] as const] })
       )
-      return given.length === 0
+      return input.length === 0
         ? Config.mapEffect(valueAt(name, "policy"), (text) => policyOf(name, () => parsed(text)))
-        : Config.mapEffect(Config.succeed(Object.fromEntries(given)), (short) => policyOf(name, () => short))
+        : Config.mapEffect(Config.succeed(Object.fromEntries(input)), (short) => policyOf(name, () => short))
     })
   )
 }

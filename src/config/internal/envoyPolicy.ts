@@ -3,7 +3,7 @@ import * as Option from "effect/Option"
 import * as Backoff from "../../Backoff.ts"
 import { findCause, isNeverSent, isRefusedStream, isTimeout } from "../../internal/classification/errorCodes.ts"
 import { statusOf } from "../../internal/classification/wire.ts"
-import { type Fields, known, type Path, refuse } from "../../internal/invalidField.ts"
+import { type Fields, type Path, refuse, rejectUnknownKeys } from "../../internal/invalidField.ts"
 import { get } from "../../internal/tryGet.ts"
 import * as RetryClassifier from "../../RetryClassifier.ts"
 import * as RetryPolicy from "../../RetryPolicy.ts"
@@ -69,29 +69,29 @@ const either = (fields: Fields, snake: string, path: Path): readonly [value: unk
 
 /** No other keys, in either spelling. */
 const only = (fields: Fields, path: Path, names: ReadonlyArray<string>): void =>
-  known(fields, [...names, ...names.map(inCamel)], path)
+  rejectUnknownKeys(fields, [...names, ...names.map(inCamel)], path)
 
 const conditionOf = (fields: Fields, path: Path): Condition => {
   const [listed, where] = either(fields, "retriable_status_codes", path)
   const codes = listOf(listed ?? [], where).map((code, index) => wholeOf(code, [...where, index], 100))
-  const known = { ...conditions, "retriable-status-codes": isOf(...codes) }
+  const conditionsByName = { ...conditions, "retriable-status-codes": isOf(...codes) }
   const [on, onPath] = either(fields, "retry_on", path)
   const names = typeof on === "string" ? on.split(",").map((name) => name.trim()) : refuse(onPath, on, "a string")
   const chosen = names.map((name) =>
-    Object.hasOwn(known, name)
-      ? known[name as keyof typeof known]!
-      : refuse(onPath, name, Object.keys(known).join(", "))
+    Object.hasOwn(conditionsByName, name)
+      ? conditionsByName[name as keyof typeof conditionsByName]!
+      : refuse(onPath, name, Object.keys(conditionsByName).join(", "))
   )
   return (error, status) => chosen.some((is) => is(error, status))
 }
 
 const backOff = (fields: Fields, path: Path): RetryPolicy.RetryPolicy => {
-  const [given, where] = either(fields, "retry_back_off", path)
-  const intervals = given === undefined ? {} : fieldsOf(given, where)
+  const [input, where] = either(fields, "retry_back_off", path)
+  const intervals = input === undefined ? {} : fieldsOf(input, where)
   only(intervals, where, ["base_interval", "max_interval"])
   const [base, basePath] = either(intervals, "base_interval", where)
   const [most, mostPath] = either(intervals, "max_interval", where)
-  const baseMillis = positiveDurationOf(base, basePath, given === undefined ? 25 : undefined)
+  const baseMillis = positiveDurationOf(base, basePath, input === undefined ? 25 : undefined)
   const capMillis = positiveDurationOf(most, mostPath, 10 * baseMillis)
   if (capMillis < baseMillis) refuse(mostPath, most, "at least the base interval")
   return Backoff.exponential({ base: baseMillis }).pipe(RetryPolicy.capped(capMillis), RetryPolicy.jittered("full"))
@@ -120,8 +120,8 @@ const unsupported = {
 export const envoyRoute = (json: unknown): Route => {
   const action = fieldsOf(fieldsOf(json, [])["route"], ["route"])
   without(action, ["route"], { hedge_policy: "hedges are not retries" })
-  const [given, path] = either(action, "retry_policy", ["route"])
-  const fields = fieldsOf(given, path)
+  const [input, path] = either(action, "retry_policy", ["route"])
+  const fields = fieldsOf(input, path)
   without(fields, path, unsupported)
   only(fields, path, ["retry_on", "retriable_status_codes", "num_retries", "per_try_timeout", "retry_back_off"])
   const isRetried = conditionOf(fields, path)

@@ -9,8 +9,8 @@ export const isCalled = (error: unknown, names: ReadonlySet<unknown>): boolean =
 
 /** Decides which errors are retried. A veto of the error itself holds. Other facts stay: throttles, timeouts, hints. */
 export const retryingIf = (isRetried: (error: unknown) => boolean): RetryClassifier.RetryClassifier => (error) => {
-  const known = RetryClassifier.classify(RetryClassifier.defaultClassifier, error)
-  const base = Option.getOrElse(known, () => RetryInfo.transient)
-  if (base.safety === "No") return known
+  const classified = RetryClassifier.classify(RetryClassifier.defaultClassifier, error)
+  const base = Option.getOrElse(classified, () => RetryInfo.transient)
+  if (base.safety === "No") return classified
   return Option.some(RetryInfo.make({ ...base, safety: isRetried(error) ? "Yes" : "No" }))
 }

@@ -1,7 +1,7 @@
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import { monotonicMillis } from "../../internal/clock.ts"
-import { isObject, known, type Path, refuse } from "../../internal/invalidField.ts"
+import { isObject, type Path, refuse, rejectUnknownKeys } from "../../internal/invalidField.ts"
 import type { AnyContext } from "../../internal/shared.ts"
 import type { StoreOptions } from "../../quota/internal/memoryStore.ts"
 import { MovingStore } from "../../quota/internal/replaceableStore.ts"
@@ -32,7 +32,7 @@ const fallbackKeys = ["capacity", "initial", "refillPerSecond"]
 const checkFallback = (fallback: unknown, path: Path): void => {
   if (fallback === undefined) return
   if (!isObject(fallback)) return refuse(path, fallback, "an object")
-  known(fallback, fallbackKeys, path)
+  rejectUnknownKeys(fallback, fallbackKeys, path)
 }
 
 /** Reads a section: its own options, and below `redis` how it is shared. */
@@ -45,15 +45,15 @@ export const shareable = <Options>(section: keyof Fleet, validated: (own: object
   const options = validated(own)
   if (redis === undefined) return { options, shared: undefined }
   const at = [...path, "redis"]
-  const given = below(redis, keys[section], at)
-  checkFallback(given["fallback"], [...at, "fallback"])
+  const input = below(redis, keys[section], at)
+  checkFallback(input["fallback"], [...at, "fallback"])
   // Which processes would share it is not said by a default: each resource has its own.
-  if (path[0] === "default" && given["name"] !== undefined) {
-    refuse([...at, "name"], given["name"], "left out of the default: each resource has its own")
+  if (path[0] === "default" && input["name"] !== undefined) {
+    refuse([...at, "name"], input["name"], "left out of the default: each resource has its own")
   }
   return fleet === undefined
     ? refuse(at, redis, "left out, or the program has to provide RetryConfigRedis.layer")
-    : { options, shared: made(() => fleet[section].check(own, given), at, redis) }
+    : { options, shared: made(() => fleet[section].check(own, input), at, redis) }
 }
 
 /** What makes shared parts. A document that has any is refused without it. */
@@ -108,14 +108,14 @@ export class QuotaPart implements Part {
   /** Its share of tokens comes along, unless the fleet has such a quota already. */
   private move({ options, shared }: Shareable<StoreOptions>, clock: Clock.Clock): void {
     const tokens = this.store.balance(clock) * (options.capacity / this.store.capacity)
-    const left = this.shared
+    const before = this.shared
     this.shared = this.memory = undefined
     this.store.moveTo(
       shared === undefined
         ? this.inMemory({ ...options, initial: tokens }, clock)
         : this.inFleet(shared, tokens)
     )
-    left?.close()
+    before?.close()
   }
 
   private inMemory(options: StoreOptions, clock: Clock.Clock): LiveStore {
@@ -132,7 +132,7 @@ export class QuotaPart implements Part {
 /** A gate that may be one of a fleet. */
 export const member = <Options>(
   gate: Part,
-  given: Shareable<Options> | undefined,
+  input: Shareable<Options> | undefined,
   owner: Owner,
   join: (fleet: Fleet, options: FleetOptions) => FleetPart
 ): Part => {
@@ -142,7 +142,7 @@ export const member = <Options>(
     part?.close()
     part = shared === undefined ? undefined : join(fleetOf(owner), shared)
   }
-  follow(given?.shared, Context.get(owner.context, Clock.Clock))
+  follow(input?.shared, Context.get(owner.context, Clock.Clock))
   return {
     get isOn() {
       return gate.isOn

@@ -89,7 +89,7 @@ const quota: Section = {
     "redis"
   ],
   check: shareable("quota", RetryQuota.validated),
-  make: (given: Shareable<StoreOptions> | undefined, owner) => new QuotaPart(given, owner)
+  make: (input: Shareable<StoreOptions> | undefined, owner) => new QuotaPart(input, owner)
 }
 
 const limiter: Section = {
@@ -105,27 +105,27 @@ const limiter: Section = {
     "redis"
   ],
   check: shareable("limiter", AdaptiveRateLimiter.validated),
-  make: (given: Shareable<LimiterOptions> | undefined, owner) => {
-    const options = given?.options ?? AdaptiveRateLimiter.validated({})
+  make: (input: Shareable<LimiterOptions> | undefined, owner) => {
+    const options = input?.options ?? AdaptiveRateLimiter.validated({})
     const nowMillis = monotonicMillis(Context.get(owner.context, Clock.Clock))
     const gate = Context.get(owner.context, CurrentFleet)?.limiter.gate(options, nowMillis) ??
       new AdaptiveGate(options, initial(options, nowMillis))
     const service = AdaptiveRateLimiter.serviceOf(gate)
     const switched = new SwitchedLimiter(
       gate,
-      given !== undefined,
+      input !== undefined,
       (gate) => Context.make(AdaptiveRateLimiter.AdaptiveRateLimiter, { ...service, gate })
     )
-    return member(switched, given, owner, (fleet, options) => fleet.limiter.join(gate, options, owner))
+    return member(switched, input, owner, (fleet, options) => fleet.limiter.join(gate, options, owner))
   }
 }
 
 const ruleKeys = ["initial", "minimum", "maximum", "increase", "decrease", "slowerThan"]
 
 /** The options of a limiter, and the part of the JSON that its rule is made from. */
-const limited = ({ limit, ...given }: { readonly [key: string]: any }) => {
+const limited = ({ limit, ...input }: { readonly [key: string]: any }) => {
   const [ofRule, own] = [true, false].map((isRule) =>
-    Object.fromEntries(Object.entries(given).filter(([key]) => ruleKeys.includes(key) === isRule))
+    Object.fromEntries(Object.entries(input).filter(([key]) => ruleKeys.includes(key) === isRule))
   ) as [Fields, Fields]
   const [other] = Object.keys(ofRule)
   if (limit !== undefined && other !== undefined) {
@@ -158,12 +158,12 @@ class LiveConcurrency extends ConcurrencyGate<ConcurrencyLimiter.ConcurrencyLimi
 const concurrency: Section = {
   keys: ["limit", ...ruleKeys, "whenFull", "maxWait", "maxWaiters", "order"],
   check: limited,
-  make: (given: Limited | undefined, { context }) => {
-    const gate = new LiveConcurrency(given ?? limited({}), Context.get(context, Random.Random))
+  make: (input: Limited | undefined, { context }) => {
+    const gate = new LiveConcurrency(input ?? limited({}), Context.get(context, Random.Random))
     const service = ConcurrencyLimiter.serviceOf(gate)
     return new Switched(
       gate,
-      given !== undefined,
+      input !== undefined,
       (gate) => Context.make(ConcurrencyLimiter.ConcurrencyLimiter, { ...service, gate })
     )
   }
@@ -172,26 +172,26 @@ const concurrency: Section = {
 const coolDown: Section = {
   keys: ["atMost", "spread", "maxWait", "maxWaiters", "probeTime", "redis"],
   check: shareable("coolDown", CoolDown.validated),
-  make: (given: Shareable<CoolDownOptions<CoolDown.CoolingDown>> | undefined, owner) => {
+  make: (input: Shareable<CoolDownOptions<CoolDown.CoolingDown>> | undefined, owner) => {
     const gate = new CoolDownGate<CoolDown.CoolingDown>(
-      given?.options ?? CoolDown.validated({}),
+      input?.options ?? CoolDown.validated({}),
       Context.get(owner.context, Random.Random)
     )
     const service = CoolDown.serviceOf(gate)
     const switched = new Switched(
       gate,
-      given !== undefined,
+      input !== undefined,
       (gate) => Context.make(CoolDown.CoolDown, { ...service, gate })
     )
-    return member(switched, given, owner, (fleet, options) => fleet.coolDown.join(gate, options, owner))
+    return member(switched, input, owner, (fleet, options) => fleet.coolDown.join(gate, options, owner))
   }
 }
 
 const throttle: Section = {
   keys: ["k", "window", "maxRejection", "counts"],
-  check: (given) => ClientThrottle.validated(given),
-  make: (given: ThrottleOptions<ClientThrottle.ClientThrottled> | undefined, { context }) => {
-    const options = given ?? ClientThrottle.validated({})
+  check: (input) => ClientThrottle.validated(input),
+  make: (input: ThrottleOptions<ClientThrottle.ClientThrottled> | undefined, { context }) => {
+    const options = input ?? ClientThrottle.validated({})
     const nowMillis = monotonicMillis(Context.get(context, Clock.Clock))
     const gate = new ThrottleGate<ClientThrottle.ClientThrottled>(
       options,
@@ -201,7 +201,7 @@ const throttle: Section = {
     const service = ClientThrottle.serviceOf(gate)
     return new Switched(
       gate,
-      given !== undefined,
+      input !== undefined,
       (gate) => Context.make(ClientThrottle.ClientThrottle, { ...service, gate })
     )
   }
@@ -209,11 +209,11 @@ const throttle: Section = {
 
 /** Checks a nested object, if given. */
 const maybeBelow = <A>(
-  given: unknown,
+  input: unknown,
   keys: ReadonlyArray<string>,
   path: Path,
-  check: (given: { readonly [key: string]: any }) => A
-): A | undefined => given === undefined ? undefined : made(() => check(below(given, keys, path)), path, given)
+  check: (input: { readonly [key: string]: any }) => A
+): A | undefined => input === undefined ? undefined : made(() => check(below(input, keys, path)), path, input)
 
 const budgets: Section = {
   keys: ["share", "inFlight", "grpc"],
@@ -222,11 +222,11 @@ const budgets: Section = {
     inFlight: maybeBelow(inFlight, ["share", "atLeast"], [...path, "inFlight"], RetryBudget.validatedInFlight),
     grpc: maybeBelow(grpc, ["maxTokens", "tokenRatio"], [...path, "grpc"], RetryBudget.validatedGrpc)
   }),
-  make: (given: BudgetOptions | undefined, { context }) => {
+  make: (input: BudgetOptions | undefined, { context }) => {
     const refused = (cost: number, balance: number) => new RetryQuota.QuotaExhausted({ cost, balance })
     const none: BudgetOptions = { share: undefined, inFlight: undefined, grpc: undefined }
     const isAny = (options = none) => Object.values(options).some((option) => option !== undefined)
-    let options = given
+    let options = input
     let found: { readonly store: LiveBudgets; readonly service: RetryQuota.Service } | undefined
     /** A budget over the resource's bucket, which is the same in every context. */
     const over = (quota: RetryQuota.Service, clock: Clock.Clock) => {
@@ -270,10 +270,10 @@ const afterOf = (after: unknown, path: Path): Hedge.CallOptions["after"] =>
     )
     : after as Hedge.CallOptions["after"]
 
-const hedgeOptions = (given: { readonly [key: string]: any }, path: Path, { ceiling }: Surroundings) => {
+const hedgeOptions = (input: { readonly [key: string]: any }, path: Path, { ceiling }: Surroundings) => {
   const of = (keys: ReadonlyArray<string>) =>
-    Object.fromEntries(Object.entries(given).filter(([key]) => keys.includes(key)))
-  const after = afterOf(given["after"], [...path, "after"])
+    Object.fromEntries(Object.entries(input).filter(([key]) => keys.includes(key)))
+  const after = afterOf(input["after"], [...path, "after"])
   const call = Hedge.validatedCall(checks("Hedge"), { ...of(callKeys), after })
   return { shared: Hedge.validated(of(shareKeys)), call: { ...call, spacingMillis: ceiling.leastMillis } }
 }
@@ -288,8 +288,8 @@ class LiveHedge implements Part {
   private home: Home | undefined = undefined
   private latencyWindowMillis = NaN
 
-  constructor(given: HedgeSection | undefined, private readonly scope: Scope.Scope) {
-    this.change(given)
+  constructor(input: HedgeSection | undefined, private readonly scope: Scope.Scope) {
+    this.change(input)
   }
 
   get isBlank(): boolean {
@@ -326,8 +326,8 @@ class LiveHedge implements Part {
 const hedge: Section = {
   keys: [...callKeys, ...shareKeys],
   check: hedgeOptions,
-  make: (given: HedgeSection | undefined, { context }) =>
-    new LiveHedge(given, Context.get(context as Context.Context<any>, Scope.Scope))
+  make: (input: HedgeSection | undefined, { context }) =>
+    new LiveHedge(input, Context.get(context as Context.Context<any>, Scope.Scope))
 }
 
 /** What a resource may have. To add one, add an entry here and one in `RetryConfigSchema`. */

@@ -1,5 +1,13 @@
 import * as Effect from "effect/Effect"
-import { errorOf, type Fields, isObject, known, type Path, Refusal, refuse } from "../../internal/invalidField.ts"
+import {
+  errorOf,
+  type Fields,
+  isObject,
+  type Path,
+  Refusal,
+  refuse,
+  rejectUnknownKeys
+} from "../../internal/invalidField.ts"
 import { short } from "../../internal/tryGet.ts"
 import type { InvalidOption } from "../../InvalidOption.ts"
 
@@ -19,7 +27,7 @@ export const fieldsOf = (value: unknown, path: Path): Fields =>
 /** An object that may have only these keys. */
 export const onlyOf = (value: unknown, path: Path, names: ReadonlyArray<string>): Fields => {
   const fields = fieldsOf(value, path)
-  known(fields, names, path)
+  rejectUnknownKeys(fields, names, path)
   return fields
 }
 

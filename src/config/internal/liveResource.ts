@@ -1,8 +1,8 @@
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
-import type { Parts } from "../../engine/compiled.ts"
+import type { Compiled } from "../../engine/compiled.ts"
 import { noDelay } from "../../engine/delay.ts"
-import { partsOf } from "../../engine/policy/policy.ts"
+import { compiledOf } from "../../engine/policy/policy.ts"
 import { monotonicMillis } from "../../internal/clock.ts"
 import { Entry as Kept, Keyed } from "../../internal/keyed.ts"
 import type { AnyContext } from "../../internal/shared.ts"
@@ -16,7 +16,7 @@ import type { Hedging, Part } from "./resourcePart.ts"
 
 /** What a call of a resource uses. A call keeps it; a change makes a new one. */
 export interface Version {
-  readonly parts: Parts
+  readonly parts: Compiled
   /** The context of a call, with what the resource has now. */
   readonly around: (context: AnyContext) => AnyContext
 }
@@ -91,22 +91,22 @@ export class Live extends Kept {
   }
 
   /** What holds calls back, and the quota. */
-  private on(given: Entry["parts"]): ReadonlyArray<Part> {
-    const keys = Object.keys(sections).filter((key) => key === "quota" || given[key] !== undefined)
+  private on(options: Entry["parts"]): ReadonlyArray<Part> {
+    const keys = Object.keys(sections).filter((key) => key === "quota" || options[key] !== undefined)
     return keys.map((key) => this.part(key)).filter(({ isOn }) => isOn)
   }
 
-  private versionOf({ isOff, parts: given, policy }: Entry): Version {
-    const parts = partsOf(policy)
+  private versionOf({ isOff, parts: options, policy }: Entry): Version {
+    const parts = compiledOf(policy)
     // A context never changes: those shared by many calls are built once.
-    const known = new WeakMap<AnyContext, AnyContext>()
+    const cache = new WeakMap<AnyContext, AnyContext>()
     return {
       parts: isOff
         ? { ...parts, maxAttempts: 1 }
         : { ...parts, adjusts: [...parts.adjusts, (delayMillis) => this.isOff ? noDelay : delayMillis] },
       around: (context) => {
-        let around = known.get(context)
-        if (around === undefined) known.set(context, around = this.with(this.on(given), context))
+        let around = cache.get(context)
+        if (around === undefined) cache.set(context, around = this.with(this.on(options), context))
         return around
       }
     }
@@ -156,15 +156,15 @@ export class Lives {
   }
 
   /** Ends a use. */
-  leave(live: Live): void {
+  release(live: Live): void {
     if (this.named.get(live.key) === live) live.users--
-    else this.others.leave(live, monotonicMillis(this.clock))
+    else this.others.release(live, monotonicMillis(this.clock))
   }
 
   /** The resource as it is now. */
   peek(name: string): Live {
     const live = this.enter(name)
-    this.leave(live)
+    this.release(live)
     return live
   }
 

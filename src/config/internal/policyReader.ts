@@ -4,7 +4,7 @@ import { exponentialBackoffWithJitter } from "../../aws/legacy/Kotlin.ts"
 import { decorrelated, exponential, fibonacci, fixed, linear } from "../../Backoff.ts"
 import { AdaptiveRateLimiter } from "../../gates/AdaptiveRateLimiter.ts"
 import { honorPushback } from "../../grpc/RetryGrpc.ts"
-import { type Fields, isObject, known, type Path, Refusal, refuse } from "../../internal/invalidField.ts"
+import { type Fields, isObject, type Path, Refusal, refuse, rejectUnknownKeys } from "../../internal/invalidField.ts"
 import { InvalidOption } from "../../InvalidOption.ts"
 import {
   capped,
@@ -44,7 +44,7 @@ interface Context {
   readonly depth: number
 }
 
-type Reader = (given: unknown, path: Path, context: Context) => any
+type Reader = (input: unknown, path: Path, context: Context) => any
 
 /** Makes something, and reports an invalid option with its place in the JSON. */
 export const made = <A>(make: () => A, path: Path, value: unknown, only?: string): A => {
@@ -64,20 +64,20 @@ export const made = <A>(make: () => A, path: Path, value: unknown, only?: string
 export const revived = (value: unknown): unknown => value === "Infinity" ? Infinity : spelledOut(value)
 
 /** The options of a nested object with its own keys. */
-export const below = (given: unknown, keys: ReadonlyArray<string>, path: Path): { readonly [key: string]: any } => {
-  const fields: Fields = isObject(given) ? given : refuse(path, given, "an object")
-  known(fields, keys, path)
+export const below = (input: unknown, keys: ReadonlyArray<string>, path: Path): { readonly [key: string]: any } => {
+  const fields: Fields = isObject(input) ? input : refuse(path, input, "an object")
+  rejectUnknownKeys(fields, keys, path)
   return Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, revived(value)]))
 }
 
 /** A constructor or combinator without arguments. */
-const alone = (make: unknown): Reader => (given, path) =>
-  given === undefined ? make : refuse(path, given, "written alone, as a string")
+const alone = (make: unknown): Reader => (input, path) =>
+  input === undefined ? make : refuse(path, input, "written alone, as a string")
 
 /** A combinator whose only option is a value. */
-const value = (make: (value: any) => unknown, option: string): Reader => (given, path) => {
-  if (option === "jitter" && isObject(given)) known(given, ["proportional"], path)
-  return made(() => make(revived(given)), path, given, option)
+const value = (make: (value: any) => unknown, option: string): Reader => (input, path) => {
+  if (option === "jitter" && isObject(input)) rejectUnknownKeys(input, ["proportional"], path)
+  return made(() => make(revived(input)), path, input, option)
 }
 
 /** A constructor or combinator with options, some of them flags. */
@@ -86,19 +86,19 @@ const options = (
   names: ReadonlyArray<string>,
   flags: ReadonlyArray<string> = []
 ): Reader =>
-(given = {}, path, context) => {
-  if (!isObject(given)) return refuse(path, given, "an object")
-  known(given, [...names, ...flags], path)
-  if (isObject(given["jitter"])) known(given["jitter"], ["proportional"], [...path, "jitter"])
+(input = {}, path, context) => {
+  if (!isObject(input)) return refuse(path, input, "an object")
+  rejectUnknownKeys(input, [...names, ...flags], path)
+  if (isObject(input["jitter"])) rejectUnknownKeys(input["jitter"], ["proportional"], [...path, "jitter"])
   for (const flag of flags) {
-    const value = given[flag]
+    const value = input[flag]
     if (value !== undefined && typeof value !== "boolean") refuse([...path, flag], value, "true or false")
   }
-  const values = Object.entries(given).map(([name, value]) => [
+  const values = Object.entries(input).map(([name, value]) => [
     name,
     name === "customBackoff" ? functionOf(value, [...path, name], context) : revived(value)
   ])
-  return made(() => make(Object.fromEntries(values)), path, given)
+  return made(() => make(Object.fromEntries(values)), path, input)
 }
 
 const functionOf = (name: unknown, path: Path, { functions }: Context): any =>
@@ -107,13 +107,13 @@ const functionOf = (name: unknown, path: Path, { functions }: Context): any =>
     : refuse(path, name, "the name of one of the functions passed to fromJson")
 
 /** Several policies as one. */
-const several = (make: (policies: ReadonlyArray<any>) => unknown): Reader => (given, path, context) =>
-  Array.isArray(given) && given.length > 0
-    ? make(given.map((json, index) => policyOf(json, [...path, index], context)))
-    : refuse(path, given, "an array of at least one policy")
+const several = (make: (policies: ReadonlyArray<any>) => unknown): Reader => (input, path, context) =>
+  Array.isArray(input) && input.length > 0
+    ? make(input.map((json, index) => policyOf(json, [...path, index], context)))
+    : refuse(path, input, "an array of at least one policy")
 
 /** A combinator with another policy. */
-const another = (make: (that: any) => unknown): Reader => (given, path, context) => make(policyOf(given, path, context))
+const another = (make: (that: any) => unknown): Reader => (input, path, context) => make(policyOf(input, path, context))
 
 const paying = ["cost", "timeoutCost", "throttlingCost"]
 
@@ -125,9 +125,9 @@ const sources: { readonly [name: string]: Reader } = {
   fibonacci: options(fibonacci, ["base", ...jittering]),
   fixed: options(fixed, ["delay", "jitter"]),
   decorrelated: options(decorrelated, ["base", "cap"], ["additive"]),
-  fromDelay: (given, path, context) => fromDelay(functionOf(given, path, context)),
-  choose: (given, path, context) => choose(functionOf(given, path, context)),
-  fromSchedule: (given, path) => refuse(path, given, "left to code: a schedule has no JSON"),
+  fromDelay: (input, path, context) => fromDelay(functionOf(input, path, context)),
+  choose: (input, path, context) => choose(functionOf(input, path, context)),
+  fromSchedule: (input, path) => refuse(path, input, "left to code: a schedule has no JSON"),
   immediate: alone(immediate),
   max: several(max),
   min: several(min),
@@ -149,8 +149,8 @@ const sources: { readonly [name: string]: Reader } = {
 const combinators: { readonly [name: string]: Reader } = {
   capped: value(capped, "cap"),
   jittered: value(jittered, "jitter"),
-  provided: (given, path) => refuse(path, given, "left to code: a layer has no JSON"),
-  mapDelay: (given, path, context) => mapDelay(functionOf(given, path, context)),
+  provided: (input, path) => refuse(path, input, "left to code: a layer has no JSON"),
+  mapDelay: (input, path, context) => mapDelay(functionOf(input, path, context)),
   honorRetryAfter: options(honorRetryAfter, ["atMost", "overshoot", "beyond"]),
   whenThrottled: another(whenThrottled),
   concat: another(concat),
@@ -159,17 +159,17 @@ const combinators: { readonly [name: string]: Reader } = {
   deadline: value(deadline, "deadline"),
   withDeadline: value(withDeadline, "deadline"),
   withoutDeadline: alone(withoutDeadline),
-  while: (given, path, context) => while_(functionOf(given, path, context)),
+  while: (input, path, context) => while_(functionOf(input, path, context)),
   whileRetryable: alone(whileRetryable),
   whileMaybeRetryable: alone(whileMaybeRetryable),
   withMaybeRetryable: alone(withMaybeRetryable),
   outermostOnly: alone(outermostOnly),
   quotaGated: options(quotaGated, paying, ["longPolling"]),
   withQuota: options(withQuota, paying, ["longPolling"]),
-  requires: (given, path) =>
-    given === "AdaptiveRateLimiter"
+  requires: (input, path) =>
+    input === "AdaptiveRateLimiter"
       ? requires(AdaptiveRateLimiter)
-      : refuse(path, given, `"AdaptiveRateLimiter": other gates are left to code`),
+      : refuse(path, input, `"AdaptiveRateLimiter": other gates are left to code`),
   "RetryGrpc.honorPushback": options(honorPushback, ["atMost", "beyond"])
 }
 
@@ -180,13 +180,13 @@ const step = (json: unknown, isFirst: boolean, path: Path, context: Context): an
   const readers: Readers = isFirst ? sources : combinators
   const kind = isFirst ? "source" : "combinator"
   const entries = isObject(json) ? Object.entries(json) : [[json, undefined] as const]
-  const [name, given] = entries[0] ?? []
+  const [name, input] = entries[0] ?? []
   if (typeof name !== "string" || !Object.hasOwn(readers, name)) {
     return refuse(path, json, `a ${kind}: ${Object.keys(readers).join(", ")}`)
   }
   return entries.length > 1
     ? refuse(path, json, `one ${kind}, not ${entries.length}`)
-    : readers[name]!(given, [...path, name], context)
+    : readers[name]!(input, [...path, name], context)
 }
 
 const maxSteps = 1000
@@ -195,7 +195,7 @@ const maxDepth = 16
 const policyOf = (json: unknown, path: Path, outer: Context): any => {
   if (!isObject(json)) return refuse(path, json, "an object with steps")
   if (outer.depth > maxDepth) return refuse(path, json, `nested at most ${maxDepth} levels deep`)
-  known(json, ["steps"], path)
+  rejectUnknownKeys(json, ["steps"], path)
   const { steps } = json
   const at = [...path, "steps"]
   if (!Array.isArray(steps) || steps.length === 0) {

@@ -44,7 +44,7 @@ export interface Hedging {
 export interface Section {
   readonly keys: ReadonlyArray<string>
   /** Throws `InvalidOption`, naming the key, or rejects what is nested in it. */
-  readonly check: (given: any, path: Path, around: Surroundings) => unknown
+  readonly check: (input: any, path: Path, around: Surroundings) => unknown
   /** Gets the checked options; `undefined` if the document does not name it. */
   readonly make: (options: any, owner: Owner) => Part
 }

@@ -4,7 +4,7 @@ import * as Schema from "effect/Schema"
 export const expecting = (expected: string) => ({ expected })
 
 /** A required key. */
-export const given = <S extends Schema.Top>(schema: S, description: string) => schema.annotateKey({ description })
+export const described = <S extends Schema.Top>(schema: S, description: string) => schema.annotateKey({ description })
 
 /** An optional key. */
 export const maybe = <S extends Schema.Constraint>(schema: S, description: string) =>

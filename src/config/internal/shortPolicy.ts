@@ -1,6 +1,6 @@
 import { awsAdaptive, awsDynamoDB2026, awsStandard, awsStandard2026 } from "../../aws/AwsModes.ts"
 import { exponential } from "../../Backoff.ts"
-import { type Fields, isObject, known, type Path, refuse } from "../../internal/invalidField.ts"
+import { type Fields, isObject, type Path, refuse, rejectUnknownKeys } from "../../internal/invalidField.ts"
 import {
   deadline,
   honorRetryAfter,
@@ -39,16 +39,16 @@ export const shortKeys = {
 const flags = Object.entries(shortKeys).flatMap(([key, kind]) => kind === "flag" ? [key] : [])
 
 /** The policy that short keys stand for. */
-const short = (given: Fields, path: Path): Policy => {
-  known(given, Object.keys(shortKeys), path)
-  if (isObject(given["jitter"])) known(given["jitter"], ["proportional"], [...path, "jitter"])
+const short = (input: Fields, path: Path): Policy => {
+  rejectUnknownKeys(input, Object.keys(shortKeys), path)
+  if (isObject(input["jitter"])) rejectUnknownKeys(input["jitter"], ["proportional"], [...path, "jitter"])
   for (const flag of flags) {
-    if (![undefined, true, false].includes(given[flag] as boolean)) {
-      refuse([...path, flag], given[flag], "true or false")
+    if (![undefined, true, false].includes(input[flag] as boolean)) {
+      refuse([...path, flag], input[flag], "true or false")
     }
   }
   const keys: { readonly [key: string]: any } = Object.fromEntries(
-    Object.entries(given).map(([key, value]) => [key, revived(value)])
+    Object.entries(input).map(([key, value]) => [key, revived(value)])
   )
   const { cost = 5, throttlingCost, timeoutCost } = keys
   return made(
@@ -70,7 +70,7 @@ const short = (given: Fields, path: Path): Policy => {
         })
       ),
     path,
-    given
+    input
   )
 }
 

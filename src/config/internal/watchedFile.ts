@@ -57,7 +57,7 @@ const moments = (path: string, every: Duration.Duration, ready: Deferred.Deferre
   Effect.gen(function*() {
     const { dirname } = yield* Path.Path
     const fs = yield* FileSystem.FileSystem
-    const told = fs.watch(dirname(path), { onReady: () => Deferred.doneUnsafe(ready, Effect.void) }).pipe(
+    const changes = fs.watch(dirname(path), { onReady: () => Deferred.doneUnsafe(ready, Effect.void) }).pipe(
       Stream.catchCause((cause) =>
         Stream.fromEffectDrain(Effect.andThen(
           Effect.logWarning(`RetryConfig: ${path} is not watched, only read from time to time`, cause),
@@ -65,7 +65,7 @@ const moments = (path: string, every: Duration.Duration, ready: Deferred.Deferre
         ))
       )
     )
-    return Stream.merge(told, Stream.fromSchedule(Schedule.spaced(every)))
+    return Stream.merge(changes, Stream.fromSchedule(Schedule.spaced(every)))
   })
 
 /** The content of a file now, and whenever it may have changed. It must exist at the start, and may be gone later. */

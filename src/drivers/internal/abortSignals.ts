@@ -13,14 +13,14 @@ const collected = typeof FinalizationRegistry === "undefined"
 class Callers {
   private readonly waiting = new Set<() => void>()
   private readonly aborted = () => {
-    for (const told of this.waiting) told()
+    for (const listener of this.waiting) listener()
   }
 
   constructor(private readonly signal: AbortSignal) {}
 
   /** Interrupts the fiber when the signal is aborted, unless the fiber has already ended. */
   add(fiber: Fiber.Fiber<unknown, unknown>): void {
-    const forget = this.tell(() => fiber.interruptUnsafe())
+    const forget = this.listen(() => fiber.interruptUnsafe())
     fiber.addObserver(forget)
   }
 
@@ -30,14 +30,14 @@ class Callers {
     const followed = new WeakRef(controller)
     reading.set(response, controller)
     reading.set(response.body, controller)
-    collected.register(controller, this.tell(() => followed.deref()?.abort(this.signal.reason)))
+    collected.register(controller, this.listen(() => followed.deref()?.abort(this.signal.reason)))
   }
 
-  private tell(told: () => void): () => void {
+  private listen(listener: () => void): () => void {
     if (this.waiting.size === 0) this.signal.addEventListener("abort", this.aborted)
-    this.waiting.add(told)
+    this.waiting.add(listener)
     return () => {
-      this.waiting.delete(told)
+      this.waiting.delete(listener)
       if (this.waiting.size === 0) this.signal.removeEventListener("abort", this.aborted)
     }
   }
@@ -47,9 +47,9 @@ const callers = new WeakMap<AbortSignal, Callers>()
 
 /** The calls and responses that wait for a signal. */
 export const callersOf = (signal: AbortSignal): Callers => {
-  let known = callers.get(signal)
-  if (known === undefined) callers.set(signal, known = new Callers(signal))
-  return known
+  let existing = callers.get(signal)
+  if (existing === undefined) callers.set(signal, existing = new Callers(signal))
+  return existing
 }
 
 export const isSignal = (u: unknown): u is AbortSignal =>

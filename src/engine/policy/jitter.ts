@@ -1,4 +1,4 @@
-import { type Checks, checks, known } from "../../internal/checks.ts"
+import { type Checks, checks, rejectUnknown } from "../../internal/checks.ts"
 import { isObject } from "../../internal/invalidField.ts"
 import type { Jitter } from "../delay.ts"
 
@@ -10,7 +10,7 @@ export const jitterOf = (check: Checks, jitter: Jitter | undefined, otherwise?: 
   }
   const nested = checks(check.tag)
   const proportional = nested.between("proportional", jitter.proportional, 0, 1)
-  known(nested, jitter)
-  check.given.jitter = nested.given
+  rejectUnknown(nested, jitter)
+  check.input.jitter = nested.input
   return { proportional }
 }

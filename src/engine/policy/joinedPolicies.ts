@@ -2,10 +2,10 @@ import {
   type Answer,
   type Ask,
   changed,
+  type Compiled,
   join,
   limitsOf,
   meet,
-  type Parts,
   sequence,
   type Source,
   type Surrounding
@@ -43,7 +43,7 @@ class Voter extends Decider {
   }
 
   protected override asked(ask: Ask): Answer {
-    const waits = this.run.world.store!.whenExhausted === "wait"
+    const waits = this.run.environment.store!.whenExhausted === "wait"
     return waits && this.isIdle === true ? this.refuses("quota-exhausted") : super.asked(ask)
   }
 }
@@ -55,7 +55,7 @@ interface Votes {
 }
 
 /** What a retry of a policy may take from the quota after the last failure, also by policies inside it. */
-const priceOf = ({ parts, run }: Decider): number => costOf(limitsOf(parts).quota, run.info)
+const priceOf = ({ compiled, run }: Decider): number => costOf(limitsOf(compiled).quota, run.info)
 
 /**
  * Asks all of them, even if one has stopped: each counts every failure. Once the answer is certain, the others wait for no
@@ -85,8 +85,8 @@ const votes = (
 }
 
 /** Their deadlines count from where the policy around them begins. */
-const within = (around: Surrounding, parts: Parts): Voter =>
-  new Voter(parts, around.run, around.startMillis, around.deadlineAtMillis)
+const within = (around: Surrounding, compiled: Compiled): Voter =>
+  new Voter(compiled, around.run, around.startMillis, around.deadlineAtMillis)
 
 /** It has seen all failures since this many, also those that others were chosen to decide about. */
 const caughtUp = (around: Surrounding, decider: Voter, begun = 0): Voter => {
@@ -97,9 +97,9 @@ const caughtUp = (around: Surrounding, decider: Voter, begun = 0): Voter => {
 }
 
 /** Point by point: `max` is all of them, the longest and the dearest; `min` any of them, the shortest and the cheapest. */
-export const joining = (op: "max" | "min", of: ReadonlyArray<Parts>): Source => ({
+export const joining = (op: "max" | "min", of: ReadonlyArray<Compiled>): Source => ({
   begin: (around) => {
-    const deciders = of.map((parts) => within(around, parts))
+    const deciders = of.map((compiled) => within(around, compiled))
     const isMax = op === "max"
     const [most, least] = isMax ? [Math.max, Math.min] : [Math.min, Math.max]
     // First those that pay nothing. The dearest then pays for the others too; the cheapest does without them.
@@ -125,11 +125,11 @@ export const joining = (op: "max" | "min", of: ReadonlyArray<Parts>): Source => 
     }
   },
   limited: of.map(limitsOf).reduce(op === "max" ? meet : join),
-  lifted: (free) => joining(op, of.map((parts) => changed(parts, lifting(free))))
+  lifted: (free) => joining(op, of.map((compiled) => changed(compiled, lifting(free))))
 })
 
 /** Lifts a limit from a policy, and from those inside that it holds for as a whole. */
-export const lifting = (free: Partial<Parts>) => ({ source }: Parts): Partial<Parts> => {
+export const lifting = (free: Partial<Compiled>) => ({ source }: Compiled): Partial<Compiled> => {
   const inside = typeof source === "function" ? undefined : source.lifted?.(free)
   return inside === undefined ? free : { ...free, source: inside }
 }
@@ -150,7 +150,7 @@ const obeying = (
 }
 
 /** One, then the other: it begins with the failure that ended the one before. */
-export const following = (first: Parts, second: Parts): Source => ({
+export const following = (first: Compiled, second: Compiled): Source => ({
   begin: (around) => {
     let decider = within(around, first)
     let isLast = false
@@ -174,34 +174,34 @@ export const following = (first: Parts, second: Parts): Source => ({
 const maxChosen = 100
 
 /** The one that each failure chooses. */
-export const choosing = (partsFor: (failing: Failing) => Parts): Source => ({
+export const choosing = (compiledFor: (failing: Failing) => Compiled): Source => ({
   begin: (around) => {
-    const deciders = new Map<Parts, Voter>()
+    const deciders = new Map<Compiled, Voter>()
     return () => {
-      const parts = partsFor(around)
-      const decider = deciders.get(parts) ?? within(around, parts)
-      deciders.set(parts, decider)
+      const compiled = compiledFor(around)
+      const decider = deciders.get(compiled) ?? within(around, compiled)
+      deciders.set(compiled, decider)
       // Policies that are made for each failure do not add up.
       if (deciders.size > maxChosen) deciders.delete(deciders.keys().next().value!)
       // They share one count: each of them sees all failures.
       decider.attempt = around.attempt - 1
       decider.step = around.step - 1
-      return chain(joined(around.run, parts.services, () => obeying(around, decider)), (goes) => {
+      return chain(joined(around.run, compiled.services, () => obeying(around, decider)), (goes) => {
         if (decider.step === 0) around.restart()
         return goes
       })
     }
   },
-  lifted: (free) => choosing(remembering(partsFor, (parts) => changed(parts, lifting(free))))
+  lifted: (free) => choosing(remembering(compiledFor, (compiled) => changed(compiled, lifting(free))))
 })
 
 /** The same parts for the same parts. */
-const remembering = (partsFor: (failing: Failing) => Parts, change: (parts: Parts) => Parts) => {
-  const changes = new WeakMap<Parts, Parts>()
-  return (failing: Failing): Parts => {
-    const parts = partsFor(failing)
-    const found = changes.get(parts) ?? change(parts)
-    changes.set(parts, found)
+const remembering = (compiledFor: (failing: Failing) => Compiled, change: (compiled: Compiled) => Compiled) => {
+  const changes = new WeakMap<Compiled, Compiled>()
+  return (failing: Failing): Compiled => {
+    const compiled = compiledFor(failing)
+    const found = changes.get(compiled) ?? change(compiled)
+    changes.set(compiled, found)
     return found
   }
 }

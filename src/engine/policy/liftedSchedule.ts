@@ -34,7 +34,7 @@ const stepped = (around: Surrounding, step: Step): Effect.Effect<boolean, unknow
       )),
     ([delayMillis, offers]) => {
       if (delayMillis === undefined) return around.refuses(offers.reason ?? "schedule", offers.holdMillis)
-      const untilMillis = offers.untilAfter(run.world.nowMillis + delayMillis)
+      const untilMillis = offers.untilAfter(run.environment.nowMillis + delayMillis)
       return around.accepts({ cost: offers.cost, delayMillis, maxAttempts: offers.maxAttempts, untilMillis })
     }
   )

@@ -2,11 +2,11 @@ import * as Equal from "effect/Equal"
 import * as Hash from "effect/Hash"
 import { NodeInspectSymbol } from "effect/Inspectable"
 import * as Schedule from "effect/Schedule"
-import { type Checks, checks, checksOf, known } from "../../internal/checks.ts"
+import { type Checks, checks, checksOf, rejectUnknown } from "../../internal/checks.ts"
 import { Opaque } from "../../internal/format.ts"
 import { shared } from "../../internal/shared.ts"
 import { get } from "../../internal/tryGet.ts"
-import { changed, free, type Parts, type RetryDecision } from "../compiled.ts"
+import { changed, type Compiled, free, type RetryDecision } from "../compiled.ts"
 import type { Adjust } from "../delay.ts"
 import { toSchedule } from "../schedule.ts"
 import { lifting } from "./liftedSchedule.ts"
@@ -32,7 +32,7 @@ export interface Policy<in E, out Err, out R> extends Schedule.Schedule<RetryDec
 export type AnyPolicy = Policy<never, unknown, unknown>
 
 /** What a policy is made of. */
-export const partsOf = (policy: { readonly [TypeId]: unknown }): Parts => policy[TypeId] as Parts
+export const compiledOf = (policy: { readonly [TypeId]: unknown }): Compiled => policy[TypeId] as Compiled
 
 export const isPolicy = (u: unknown): u is AnyPolicy => get(u, TypeId) !== undefined
 
@@ -50,24 +50,24 @@ export const lifted = <E, Err, R>(
 }
 
 /** The parts of a policy, or of any schedule as one. */
-export const partsIn = (schedule: AnySchedule, tag?: string, field?: string): Parts =>
-  partsOf(lifted(schedule, tag, field))
+export const compiledIn = (schedule: AnySchedule, tag?: string, field?: string): Compiled =>
+  compiledOf(lifted(schedule, tag, field))
 
 /** What policies can do besides being schedules: print and compare. */
 const Proto: object = /* @__PURE__ */ Object.assign(
   /* @__PURE__ */ Object.create(/* @__PURE__ */ Object.getPrototypeOf(Schedule.forever)),
   {
     toString(this: AnyPolicy): string {
-      return toText(partsOf(this).nodes)
+      return toText(compiledOf(this).nodes)
     },
     toJSON(this: AnyPolicy) {
-      return JSON.parse(JSON.stringify({ steps: toSteps(partsOf(this).nodes) }))
+      return JSON.parse(JSON.stringify({ steps: toSteps(compiledOf(this).nodes) }))
     },
     [NodeInspectSymbol](): string {
       return String(this)
     },
     [Equal.symbol](this: AnyPolicy, that: unknown): boolean {
-      return isPolicy(that) && Equal.equals(partsOf(this).nodes, partsOf(that).nodes)
+      return isPolicy(that) && Equal.equals(compiledOf(this).nodes, compiledOf(that).nodes)
     },
     [Hash.symbol](): number {
       return Hash.string(String(this))
@@ -76,31 +76,31 @@ const Proto: object = /* @__PURE__ */ Object.assign(
 )
 
 /** The policy made of these parts. Its type is claimed here, and nowhere else. */
-export const fromParts = <E, Err, R>(parts: Parts): Policy<E, Err, R> => {
-  if (parts.deadlineMillis !== Infinity || parts.live !== undefined) shared.timed = true
-  return Object.assign(Object.create(Proto), scheduleOf(parts), { [TypeId]: parts })
+export const fromCompiled = <E, Err, R>(compiled: Compiled): Policy<E, Err, R> => {
+  if (compiled.deadlineMillis !== Infinity || compiled.live !== undefined) shared.timed = true
+  return Object.assign(Object.create(Proto), scheduleOf(compiled), { [TypeId]: compiled })
 }
 
-const scheduleOf = (parts: Parts) => {
-  const schedule = toSchedule(parts)
-  return parts.services?.stepped(schedule) ?? schedule
+const scheduleOf = (compiled: Compiled) => {
+  const schedule = toSchedule(compiled)
+  return compiled.services?.stepped(schedule) ?? schedule
 }
 
 /** The policy that retries forever after the delays of `source`. */
 export const fromSource = <E, Err, R>(
   tag: string,
-  given: unknown,
-  source: Parts["source"],
-  limits: Partial<Parts> = {}
-): Policy<E, Err, R> => fromParts({ ...free, ...limits, nodes: [[tag, given]], source })
+  options: unknown,
+  source: Compiled["source"],
+  limits: Partial<Compiled> = {}
+): Policy<E, Err, R> => fromCompiled({ ...free, ...limits, nodes: [[tag, options]], source })
 
 /** The changes that a combinator makes. */
-export type Change = (parts: Parts) => Partial<Parts>
+export type Change = (compiled: Compiled) => Partial<Compiled>
 
 /** What a combinator adds to a policy: how it shows, and its changes. It takes `E`, fails with `Err` and needs `R` too. */
 export interface Step<in E = unknown, out Err = never, out R = never> {
   readonly tag: string
-  readonly given: unknown
+  readonly options: unknown
   readonly change: Change
   readonly types?: (_: E) => readonly [Err, R]
 }
@@ -108,10 +108,13 @@ export interface Step<in E = unknown, out Err = never, out R = never> {
 /** The policy with one more step. */
 export const extended = <E, Err, R, E2, Err2, R2>(
   self: Takes<E, Err, R>,
-  { change, given, tag }: Step<E2, Err2, R2>
+  { change, options, tag }: Step<E2, Err2, R2>
 ): Policy<E & E2, Err | Err2, R | R2> =>
-  fromParts(
-    changed(partsIn(self, tag, "self"), (parts) => ({ ...change(parts), nodes: [...parts.nodes, [tag, given]] }))
+  fromCompiled(
+    changed(
+      compiledIn(self, tag, "self"),
+      (compiled) => ({ ...change(compiled), nodes: [...compiled.nodes, [tag, options]] })
+    )
   )
 
 /** Applies a change to every delay. */
@@ -124,17 +127,17 @@ export const value = <O, R2 = never>(tag: string, field: string, compile: (check
 ): Step<unknown, never, R2> => {
   const check = checks(tag)
   const change = compile(check, option)
-  return { tag, given: check.given[field], change }
+  return { tag, options: check.input[field], change }
 }
 
 /** A step with several options, which show as the checks normalize them. */
 export const options =
   <O extends object, R2 = never>(tag: string, compile: (check: Checks, options: O) => Change) =>
-  (given: O): Step<unknown, never, R2> => {
-    const check = checksOf(tag, given)
-    const change = compile(check, given)
-    known(check, given)
-    return { tag, given: check.given, change }
+  (options: O): Step<unknown, never, R2> => {
+    const check = checksOf(tag, options)
+    const change = compile(check, options)
+    rejectUnknown(check, options)
+    return { tag, options: check.input, change }
   }
 
 /** A combinator that takes its schedule last: its option is checked immediately. */

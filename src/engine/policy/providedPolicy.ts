@@ -5,8 +5,8 @@ import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
 import type { AnyContext } from "../../internal/shared.ts"
-import type { Answer, Parts, Services, Source } from "../compiled.ts"
-import { type AnyFiber, Provided, worldOf } from "../environment.ts"
+import type { Answer, Compiled, Services, Source } from "../compiled.ts"
+import { type AnyFiber, environmentOf, Provided } from "../environment.ts"
 import { begin, lookUp } from "../frames.ts"
 import { CurrentOffers, type Run } from "../run.ts"
 
@@ -76,8 +76,8 @@ export const both = (one: Services | undefined, other: Services | undefined): Se
 
 /** A run that has paid nothing takes the quota and the gates of these services, unless it has those of others. */
 const adopted = (run: Run, services: AnyContext): void => {
-  const isFree = run.permit === undefined && Context.get(run.world.context, Provided) === undefined
-  if (isFree) run.world = worldOf(Context.add(run.world.context, Provided, services))
+  const isFree = run.permit === undefined && Context.get(run.environment.context, Provided) === undefined
+  if (isFree) run.environment = environmentOf(Context.add(run.environment.context, Provided, services))
 }
 
 /** Decides once the services are there. */
@@ -107,16 +107,16 @@ export const sourced = (source: Source, { build }: Services): Source => ({
  * The services' failure to build is a defect.
  */
 export const withServices = <A, R>(
-  { live, services, ...parts }: Parts,
-  make: (parts: Parts, context: AnyContext) => A
+  { live, services, ...compiled }: Compiled,
+  make: (compiled: Compiled, context: AnyContext) => A
 ): Effect.Effect<A, never, R> =>
   Effect.contextWith((context: Context.Context<R>) =>
     Effect.map(
       Effect.orDie(services?.build ?? Effect.succeed(Context.empty())),
       (provided) => {
         const made = (services === undefined ? context : Context.add(context, Provided, provided)) as AnyContext
-        const around = worldOf(made).services
-        return make({ ...parts, services: undefined, live: live && (() => live(around)) }, made)
+        const around = environmentOf(made).services
+        return make({ ...compiled, services: undefined, live: live && (() => live(around)) }, made)
       }
     )
   )

@@ -48,7 +48,7 @@ class Slot implements Pass {
   ) {}
 
   settle(outcome: Outcome): void {
-    this.gate.ended(outcome, this.cuts, this.sentMillis)
+    this.gate.complete(outcome, this.cuts, this.sentMillis)
   }
 
   cancel(): void {
@@ -149,7 +149,7 @@ export class ConcurrencyGate<E> extends Stateful<Level> implements SendGate<E> {
   }
 
   /** A send has ended. */
-  ended(outcome: Outcome, cuts: number, sentMillis: number | undefined): void {
+  complete(outcome: Outcome, cuts: number, sentMillis: number | undefined): void {
     const inFlight = this.inFlight--
     this.count(outcome, cuts, sentMillis, inFlight)
     if (this.limit < 1) {

@@ -51,7 +51,7 @@ class Passage<E> implements Pass, Linked<Passage<E>> {
   ) {}
 
   settle(outcome: Outcome): void {
-    this.gate.ended(this, outcome)
+    this.gate.complete(this, outcome)
   }
 
   cancel(): void {
@@ -200,7 +200,7 @@ export class CoolDownGate<E> extends Stateful<Cooling> implements SendGate<E> {
     return this.phase !== "free"
   }
 
-  ended(passage: Passage<E>, outcome: Outcome): void {
+  complete(passage: Passage<E>, outcome: Outcome): void {
     this.sends.remove(passage)
     const hintMillis = this.hintMillis(outcome)
     if (hintMillis > 0) return this.close(outcome.nowMillis, hintMillis)

@@ -26,7 +26,7 @@ class Slice implements Pass {
   ) {}
 
   settle(outcome: Outcome): void {
-    if (this.era === this.gate.era) this.gate.ended(outcome)
+    if (this.era === this.gate.era) this.gate.complete(outcome)
   }
 
   cancel(): void {
@@ -87,7 +87,7 @@ export class ThrottleGate<E> implements SendGate<E> {
   }
 
   /** A send has ended. */
-  ended(outcome: Outcome): void {
+  complete(outcome: Outcome): void {
     if (outcome._tag === "Unknown") return
     const accepts = outcome._tag === "Success" || !this.options.isRejection(outcome) ? 1 : 0
     this.count(this.window.at(outcome.nowMillis), this.options.counts === "settled" ? 1 : 0, accepts)

@@ -91,11 +91,11 @@ class Reservation implements Pass {
     readonly gate: TokenGate<unknown>,
     readonly amounts: Amounts,
     readonly meter: Meter | undefined,
-    readonly marks: ReadonlyArray<Allowances.Mark>
+    readonly snapshots: ReadonlyArray<Allowances.Snapshot>
   ) {}
 
   settle(outcome: Outcome): void {
-    this.gate.ended(this, outcome)
+    this.gate.complete(this, outcome)
   }
 
   cancel(): void {
@@ -183,7 +183,7 @@ export class TokenGate<E> extends Stateful<TokenState> implements SendGate<E> {
   }
 
   /** A send has ended. */
-  ended(reservation: Reservation, outcome: Outcome): void {
+  complete(reservation: Reservation, outcome: Outcome): void {
     const { meter } = reservation
     const now = outcome.nowMillis
     if (outcome._tag === "Success") {
@@ -195,8 +195,8 @@ export class TokenGate<E> extends Stateful<TokenState> implements SendGate<E> {
     const isRefused = outcome._tag === "Failure" && isRefusal(outcome)
     this.settle(reservation, isRefused ? [1, 0, 0, 0] : reservation.amounts, now)
     if (outcome._tag === "Failure") {
-      const told = this.learn(reservation, outcome.error, now)
-      if (outcome.info?.throttling === true) this.throttled(outcome, told)
+      const limits = this.learn(reservation, outcome.error, now)
+      if (outcome.info?.throttling === true) this.throttled(outcome, limits)
     }
     this.line.admit(outcome)
     this.line.signal()
@@ -223,21 +223,21 @@ export class TokenGate<E> extends Stateful<TokenState> implements SendGate<E> {
   }
 
   /** Learns from the headers of a response, if any. Returns whether they say what is left. */
-  learn({ marks }: Reservation, answer: unknown, nowMillis: number): boolean {
-    const told = limitsIn(answer)
-    if (told === undefined) return false
+  learn({ snapshots }: Reservation, answer: unknown, nowMillis: number): boolean {
+    const limits = limitsIn(answer)
+    if (limits === undefined) return false
     this.change((allowance, of) =>
-      Allowances.learn(Allowances.at(allowance, nowMillis), this.options, told[of]!, { ...marks[of]!, nowMillis })
+      Allowances.learn(Allowances.at(allowance, nowMillis), this.options, limits[of]!, { ...snapshots[of]!, nowMillis })
     )
-    return told.some(({ remaining }) => remaining !== undefined)
+    return limits.some(({ remaining }) => remaining !== undefined)
   }
 
-  private throttled({ info, nowMillis }: Outcome, saysWhatIsLeft: boolean): void {
+  private throttled({ info, nowMillis }: Outcome, hasRemaining: boolean): void {
     const hint = info?.retryAfter === undefined ? 0 : Duration.toMillis(info.retryAfter)
     if (hint > 0) {
       const untilMillis = nowMillis + Math.min(hint, this.options.perMillis)
       this.state = { ...this.state, closedUntilMillis: Math.max(this.state.closedUntilMillis, untilMillis) }
-    } else if (!saysWhatIsLeft) {
+    } else if (!hasRemaining) {
       this.change((allowance) => Allowances.drain(Allowances.at(allowance, nowMillis)))
     }
   }
@@ -262,12 +262,12 @@ export class TokenGate<E> extends Stateful<TokenState> implements SendGate<E> {
   private pass(send: Send, nowMillis: number, amounts: Amounts): void {
     const before = this.state.allowances
     this.change((allowance, of) => Allowances.reserve(Allowances.at(allowance, nowMillis), amounts[of]!), 1)
-    const marks = this.state.allowances.map(({ drawn }, of) => ({
+    const snapshots = this.state.allowances.map(({ drawn }, of) => ({
       sentMillis: nowMillis,
       held: before[of]!.held,
       drawn
     }))
-    send.hold(new Reservation(this, amounts, this.options.meterOf(send.context), marks))
+    send.hold(new Reservation(this, amounts, this.options.meterOf(send.context), snapshots))
   }
 
   private settle({ amounts }: Reservation, used: Amounts, nowMillis: number | undefined): void {

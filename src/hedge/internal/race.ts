@@ -5,7 +5,14 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
-import { type AnyFiber, gatesWith, InsideCall, Mark, World, worldOf } from "../../engine/environment.ts"
+import {
+  type AnyFiber,
+  CallEnvironment,
+  CurrentSend,
+  environmentOf,
+  gatesWith,
+  SendScope
+} from "../../engine/environment.ts"
 import { Permit } from "../../engine/permit.ts"
 import { admissionUntil, failAgain, send, settling } from "../../engine/send.ts"
 import { type AnyEffect, asking, notified, notify } from "../../engine/wait.ts"
@@ -62,7 +69,7 @@ const spent = (reservation: Reservation): Reservation => {
 }
 
 /** Which send of a hedged call this context is in: 0 for the first. */
-export const InsideHedge = /* @__PURE__ */ Context.Reference<number | undefined>("effect-retry/InsideHedge", {
+export const CurrentHedge = /* @__PURE__ */ Context.Reference<number | undefined>("effect-retry/InsideHedge", {
   defaultValue: () => undefined
 })
 
@@ -81,7 +88,7 @@ const delayOf = ({ after }: HedgeOptions, { latencies, quantile: usual }: Home, 
 class Sending {
   fiber: AnyFiber | undefined = undefined
   /** When it was sent, in milliseconds of the monotonic clock; NaN before. */
-  leftMillis = Number.NaN
+  sentMillis = Number.NaN
   /** The reaction to its failure. A send that dies, or whose fiber is interrupted from outside, ends the call. */
   reaction: Reaction = "final"
   error: unknown = undefined
@@ -90,8 +97,8 @@ class Sending {
 
   constructor(readonly index: number, public permit: Permit) {}
 
-  get hasLeft(): boolean {
-    return !Number.isNaN(this.leftMillis)
+  get wasSent(): boolean {
+    return !Number.isNaN(this.sentMillis)
   }
 }
 
@@ -106,9 +113,9 @@ class Race {
   private readonly self: AnyEffect
   private readonly options: HedgeOptions
   /** The send of a call around all this; `undefined` if no call accounts for it. */
-  private readonly outer: Mark | undefined
+  private readonly outer: SendScope | undefined
   /** The surroundings of a send: all the gates, the budget's too, but no quota, which is for retries. */
-  private readonly world: World
+  private readonly environment: CallEnvironment
   private readonly live = new Set<Sending>()
   private readonly hedges: Array<Sending> = []
   private delayMillis = Infinity
@@ -131,16 +138,19 @@ class Race {
   ) {
     this.self = self
     this.options = options
-    this.outer = Context.get(fiber.context, InsideCall)
-    const { gates } = worldOf(fiber.context)
-    this.world = new World(fiber.context, undefined, gatesWith(gates, home.budget))
+    this.outer = Context.get(fiber.context, CurrentSend)
+    const { gates } = environmentOf(fiber.context)
+    this.environment = new CallEnvironment(fiber.context, undefined, gatesWith(gates, home.budget))
   }
 
   /** Makes the first send, and schedules the hedges. */
   begin(): void {
     const { budget } = this.home
-    budget.deposit(budget.successIncrement, this.world.clock)
-    this.delayMillis = Math.max(this.options.spacingMillis, delayOf(this.options, this.home, this.world.nowMillis))
+    budget.deposit(budget.successIncrement, this.environment.clock)
+    this.delayMillis = Math.max(
+      this.options.spacingMillis,
+      delayOf(this.options, this.home, this.environment.nowMillis)
+    )
     const first = new Sending(0, this.firstPermit())
     this.start(first, this.admitted(first))
   }
@@ -162,13 +172,13 @@ class Race {
 
   /** Takes over the gate passes of the send around the first send; if there is none, the first send asks the gates itself. */
   private firstPermit(): Permit {
-    const known = this.outer?.world.gates
-    const gates = this.world.gates.filter((gate) => !known?.includes(gate))
-    const world = gates.length === this.world.gates.length
-      ? this.world
-      : new World(this.world.context, undefined, gates)
+    const outerGates = this.outer?.environment.gates
+    const gates = this.environment.gates.filter((gate) => !outerGates?.includes(gate))
+    const environment = gates.length === this.environment.gates.length
+      ? this.environment
+      : new CallEnvironment(this.environment.context, undefined, gates)
     const outer = this.outer?.isActive === true ? this.outer.sent?.permit : undefined
-    const own = new Permit(world, 0)
+    const own = new Permit(environment, 0)
     // A send that began before the first hedge of the process has no mark of its own.
     this.isInherited = this.outer !== undefined && this.outer.sent === undefined
     if (!(outer instanceof Permit) || outer.state !== "sent") return own
@@ -182,14 +192,14 @@ class Race {
     this.live.add(sending)
     const fiber = this.fork(effect)
     sending.fiber = fiber
-    fiber.addObserver((exit) => this.ended(sending, exit))
+    fiber.addObserver((exit) => this.complete(sending, exit))
     // Its first step may end the call.
     if (this.isOver) return this.drop(fiber)
-    if (sending.hasLeft || this.delayMillis === 0) this.planAfter(sending)
+    if (sending.wasSent || this.delayMillis === 0) this.planAfter(sending)
   }
 
   private fork(effect: AnyEffect): AnyFiber {
-    return Effect.runForkWith(this.world.context)(effect as Effect.Effect<unknown, unknown>)
+    return Effect.runForkWith(this.environment.context)(effect as Effect.Effect<unknown, unknown>)
   }
 
   /** Ends a losing send in the background. */
@@ -207,10 +217,10 @@ class Race {
   private plan(delayMillis: number): void {
     const { atMost, spacingMillis } = this.options
     if (this.isOver || this.isStopped || this.hedges.length >= atMost || delayMillis === Infinity) return
-    if (spacingMillis > 0 && [...this.live].some(({ hasLeft }) => !hasLeft)) return
+    if (spacingMillis > 0 && [...this.live].some(({ wasSent }) => !wasSent)) return
     const millis = Math.max(spacingMillis, delayMillis)
     if (millis <= 0) return this.next()
-    const timer = this.fork(this.world.clock.sleep(Duration.millis(Math.ceil(millis))))
+    const timer = this.fork(this.environment.clock.sleep(Duration.millis(Math.ceil(millis))))
     this.timer = timer
     timer.addObserver((exit) => {
       if (this.timer !== timer) return
@@ -222,7 +232,7 @@ class Race {
 
   /** Makes a hedge. */
   private next(): void {
-    const hedge = new Sending(this.hedges.length + 1, new Permit(this.world, this.hedges.length + 1))
+    const hedge = new Sending(this.hedges.length + 1, new Permit(this.environment, this.hedges.length + 1))
     this.hedges.push(hedge)
     this.start(hedge, Effect.suspend(() => this.paid(hedge)))
   }
@@ -241,13 +251,13 @@ class Race {
 
   /** Sends a hedge if its resource has room for it, its budget pays and the gates let it pass. */
   private paid(hedge: Sending): AnyEffect {
-    const now = this.world.nowMillis
+    const now = this.environment.nowMillis
     if (now >= this.deadlineAtMillis) return this.refuse(hedge, "deadline")
-    if (this.world.gates.some((gate) => look(() => gate.isStrained?.(now)) === true)) {
+    if (this.environment.gates.some((gate) => look(() => gate.isStrained?.(now)) === true)) {
       return this.refuse(hedge, "strained")
     }
     const { budget } = this.home
-    const answer = budget.reserve(this.options.cost, this.world.clock)
+    const answer = budget.reserve(this.options.cost, this.environment.clock)
     if (typeof answer !== "function") {
       if (answer === undefined) return this.refuse(hedge, "budget")
       hedge.permit.pay(answer)
@@ -274,7 +284,7 @@ class Race {
   private admitted(sending: Sending): AnyEffect {
     const { index, permit } = sending
     return send({
-      admitted: admissionUntil(permit.world, permit, index === 0 ? Infinity : this.deadlineAtMillis),
+      admitted: admissionUntil(permit.environment, permit, index === 0 ? Infinity : this.deadlineAtMillis),
       permit,
       sent: Effect.suspend(() => this.sent(sending)),
       refused: (error, cause) => index === 0 ? failAgain(error, cause) : this.refuse(sending, "gate"),
@@ -285,20 +295,20 @@ class Race {
   private sent(sending: Sending): AnyEffect {
     const { index } = sending
     return index === 0
-      ? this.leaves(sending)
-      : Effect.flatMap(this.tell(sending, "sent"), () => this.leaves(sending))
+      ? this.markSent(sending)
+      : Effect.flatMap(this.notifyHedge(sending, "sent"), () => this.markSent(sending))
   }
 
-  private leaves(sending: Sending): AnyEffect {
+  private markSent(sending: Sending): AnyEffect {
     const { index, permit } = sending
     permit.sent(index > 0 || !this.isInherited)
     if (permit.reservation !== undefined) permit.reservation = spent(permit.reservation)
-    sending.leftMillis = this.world.nowMillis
+    sending.sentMillis = this.environment.nowMillis
     // It has waited for its gates or its budget.
     if (sending.fiber !== undefined) this.planAfter(sending)
     const inside = Effect.updateContext(this.self, (context: Context.Context<any>) => {
-      const indexed = Context.add(context, InsideHedge, index)
-      return this.outer === undefined ? Context.add(indexed, InsideCall, new Mark(this.world)) : indexed
+      const indexed = Context.add(context, CurrentHedge, index)
+      return this.outer === undefined ? Context.add(indexed, CurrentSend, new SendScope(this.environment)) : indexed
     })
     return settling(
       inside,
@@ -317,7 +327,7 @@ class Race {
   private failed(sending: Sending, error: unknown, failure: AnyEffect): AnyEffect {
     sending.permit.failed(error)
     sending.error = error
-    const info = Option.getOrUndefined(classify(this.world.classifier, error))
+    const info = Option.getOrUndefined(classify(this.environment.classifier, error))
     if (info?.timeout === true) this.record(sending)
     const reaction = this.options.react(error, info)
     const decided = Effect.suspend(() => {
@@ -325,7 +335,7 @@ class Race {
       return failure
     })
     if (sending.index === 0 || reaction === "final") return decided
-    return Effect.andThen(notified(this.world, false, error) ?? Effect.void, decided)
+    return Effect.andThen(notified(this.environment, false, error) ?? Effect.void, decided)
   }
 
   /**
@@ -333,14 +343,14 @@ class Race {
    * sent, it says nothing.
    */
   private record(sending: Sending, isUnfinished = false): void {
-    const { nowMillis } = this.world
-    const millis = nowMillis - sending.leftMillis
+    const { nowMillis } = this.environment
+    const millis = nowMillis - sending.sentMillis
     if (isUnfinished && !(millis >= this.delayMillis)) return
     this.home.latencies.record(millis, nowMillis)
   }
 
   /** The fiber of a send has ended. */
-  private ended(sending: Sending, exit: Exit.Exit<unknown, unknown>): void {
+  private complete(sending: Sending, exit: Exit.Exit<unknown, unknown>): void {
     this.live.delete(sending)
     sending.permit.abandon()
     if (this.isOver) return this.dispose(exit)
@@ -395,26 +405,26 @@ class Race {
     if (unseen.length + this.hedges.length === 0) return Effect.void
     const winner = exit !== undefined && Exit.isSuccess(exit) ? by : undefined
     return Effect.andThen(
-      Effect.forEach(unseen, (exit) => this.tellOf(exit), { discard: true }),
-      Effect.forEach(this.hedges, (hedge) => this.tellEnd(hedge, hedge === winner), { discard: true })
+      Effect.forEach(unseen, (exit) => this.notifyFailure(exit), { discard: true }),
+      Effect.forEach(this.hedges, (hedge) => this.notifyEnd(hedge, hedge === winner), { discard: true })
     )
   }
 
-  private tellOf(exit: Exit.Exit<unknown, unknown>): AnyEffect {
+  private notifyFailure(exit: Exit.Exit<unknown, unknown>): AnyEffect {
     const error = Exit.findErrorOption(exit)
     if (Exit.isFailure(exit) && Option.isNone(error)) return Effect.void
-    return notified(this.world, Exit.isSuccess(exit), Option.getOrUndefined(error)) ?? Effect.void
+    return notified(this.environment, Exit.isSuccess(exit), Option.getOrUndefined(error)) ?? Effect.void
   }
 
-  private tellEnd(hedge: Sending, won: boolean): AnyEffect {
-    if (hedge.refused !== undefined) return this.tell(hedge, "refused")
-    return hedge.hasLeft ? this.tell(hedge, won ? "won" : "lost") : Effect.void
+  private notifyEnd(hedge: Sending, won: boolean): AnyEffect {
+    if (hedge.refused !== undefined) return this.notifyHedge(hedge, "refused")
+    return hedge.wasSent ? this.notifyHedge(hedge, won ? "won" : "lost") : Effect.void
   }
 
-  private tell(hedge: Sending, event: Hedge["event"]): AnyEffect {
-    const { context, observer } = this.world
+  private notifyHedge(hedge: Sending, event: Hedge["event"]): AnyEffect {
+    const { context, observer } = this.environment
     return notify(
-      this.world,
+      this.environment,
       () => observer.onHedge?.({ event, hedge: hedge.index, reason: hedge.refused }, hedge.error, context)
     ) ?? Effect.void
   }
@@ -423,7 +433,7 @@ class Race {
 /** Hedges an effect. Inside a send of a hedged call it does nothing. */
 export const hedging = (self: AnyEffect, options: HedgeOptions, home: Home): AnyEffect =>
   Effect.withFiber((fiber) => {
-    if (Context.get(fiber.context, InsideHedge) !== undefined) return self
+    if (Context.get(fiber.context, CurrentHedge) !== undefined) return self
     return Effect.callback((resume) => {
       const race = new Race({ self, options }, home, fiber, resume)
       race.begin()

@@ -2,7 +2,7 @@ import { type HttpClientError, isHttpClientError } from "effect/http/HttpClientE
 import { type HttpClientRequest, toUrl } from "effect/http/HttpClientRequest"
 import { type HttpClientResponse, TypeId as ResponseTypeId } from "effect/http/HttpClientResponse"
 import * as Option from "effect/Option"
-import { factsOf, saidBy } from "../../internal/classification/answer.ts"
+import { infoOfKind, kindOf } from "../../internal/classification/answer.ts"
 import {
   causesOf,
   fetchRefusals,
@@ -65,14 +65,14 @@ const isWorthARetryOf =
 /** The facts of a response; none if it is not a failure. */
 const ofResponse = (settings: ClassifierSettings, response: HttpClientResponse): Info => {
   const { request, status } = response
-  const said = saidBy(answerOf(response), isWorthARetryOf(request, settings))
-  if (said === undefined) {
+  const kind = kindOf(answerOf(response), isWorthARetryOf(request, settings))
+  if (kind === undefined) {
     return status >= 500 ? Option.some(RetryInfo.make({ safety: "No", fault: "server" })) : Option.none()
   }
   const isMoved = () => isRedirected(response) || isFromElsewhere(response)
   return Option.some(RetryInfo.make({
-    ...factsOf(said, status, isRepeatable(request), isMoved),
-    retryAfter: said === "final" ? undefined : readHint(settings.hints, response, wallMillis())
+    ...infoOfKind(kind, status, isRepeatable(request), isMoved),
+    retryAfter: kind === "final" ? undefined : readHint(settings.hints, response, wallMillis())
   }))
 }
 
@@ -117,10 +117,10 @@ export const classifierOf = (settings: ClassifierSettings): RetryClassifier => (
  */
 export const inside = (own: RetryClassifier, outer: RetryClassifier): RetryClassifier => (shown) => {
   const failure = wholeOf(shown)
-  const known = classify(own, failure)
-  const isAnswer = isResponse(failure) && Option.isNone(known)
-  if (isAnswer || (Option.isSome(known) && outer === defaultClassifier)) return known
+  const classified = classify(own, failure)
+  const isAnswer = isResponse(failure) && Option.isNone(classified)
+  if (isAnswer || (Option.isSome(classified) && outer === defaultClassifier)) return classified
   const around = classify(outer, failure)
   const isVeto = Option.isSome(around) && around.value.safety === "No"
-  return isVeto || Option.isNone(known) ? around : known
+  return isVeto || Option.isNone(classified) ? around : classified
 }

@@ -1,12 +1,12 @@
 import * as Duration from "effect/Duration"
-import { askedByValue } from "../../internal/classification/resource.ts"
+import { hintOfValue } from "../../internal/classification/resource.ts"
 import { wallMillis } from "../../internal/clock.ts"
 import type { Outcome } from "../../SendGate.ts"
 import { isResponse } from "./classifyResponse.ts"
 import { type HintReader, readHint } from "./hintHeaders.ts"
 
 const byDefault = (value: unknown): Duration.Duration | undefined => {
-  const millis = askedByValue(value, wallMillis)
+  const millis = hintOfValue(value, wallMillis)
   return millis === undefined ? undefined : Duration.millis(millis)
 }
 

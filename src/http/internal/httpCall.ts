@@ -9,8 +9,8 @@ import { type HttpClientRequest, setHeaders } from "effect/http/HttpClientReques
 import type { HttpClientResponse } from "effect/http/HttpClientResponse"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
-import { limitsOf, type Parts } from "../../engine/compiled.ts"
-import { worldOf } from "../../engine/environment.ts"
+import { type Compiled, limitsOf } from "../../engine/compiled.ts"
+import { environmentOf } from "../../engine/environment.ts"
 import { retrying as loop } from "../../engine/loop.ts"
 import { ClientThrottle } from "../../gates/ClientThrottle.ts"
 import { ConcurrencyLimiter } from "../../gates/ConcurrencyLimiter.ts"
@@ -54,7 +54,7 @@ const now = (fiber = Fiber.getCurrent()!): number => monotonicMillis(clockOf(fib
 class HttpCall {
   /** The classifier around the call: for errors outside HTTP, and for vetoes. */
   private readonly outer: RetryClassifier
-  private readonly known: RetryClassifier
+  private readonly classify: RetryClassifier
   readonly observer: RetryObserver
   /** Whether the policy retries failures that are only `"Maybe"` safe. */
   private readonly retriesMaybe: boolean
@@ -73,16 +73,16 @@ class HttpCall {
 
   constructor(
     private readonly settings: Settings,
-    parts: Parts,
+    compiled: Compiled,
     private readonly request: HttpClientRequest,
     fiber: AnyFiber
   ) {
-    this.retriesMaybe = parts.whileRetryable === "maybe"
+    this.retriesMaybe = compiled.whileRetryable === "maybe"
     this.outer = fiber.getRef(CurrentClassifier)
-    this.known = inside(settings.classifier, this.outer)
+    this.classify = inside(settings.classifier, this.outer)
     this.observer = observerOf(fiber.context)
     this.oneShot = isOneShot(request.body)
-    this.deadlineAtMillis = now(fiber) + limitsOf(parts).deadlineMillis
+    this.deadlineAtMillis = now(fiber) + limitsOf(compiled).deadlineMillis
   }
 
   /** One attempt: a response that is a failure becomes an error. */
@@ -132,7 +132,7 @@ class HttpCall {
   /** The facts of a failure, computed once. */
   readonly facts: RetryClassifier = (failure) => {
     if (failure === this.failure) return this.info
-    const info = Option.map(this.known(failure), (known) => this.forRequest(known, failure))
+    const info = Option.map(this.classify(failure), (classify) => this.forRequest(classify, failure))
     if (!isResponse(failure) || Option.isSome(info)) {
       this.failure = failure
       this.info = info
@@ -171,14 +171,14 @@ class HttpCall {
   }
 
   /** The end of the call: the last response is the result, as without retries; an error stays unchanged. */
-  ended<E>(failure: E | HttpClientResponse): Effect.Effect<HttpClientResponse, E> {
+  complete<E>(failure: E | HttpClientResponse): Effect.Effect<HttpClientResponse, E> {
     const { response } = this
-    const given = response !== undefined && failure === response
+    const returned = response !== undefined && failure === response
       ? Effect.succeed(response)
       : Effect.fail(failure as E)
     // The schedule itself has failed.
-    if (failure !== this.failure) return Effect.andThen(this.abandoned(), given)
-    return this.bodyForbids ? Effect.andThen(sayOneShot, given) : given
+    if (failure !== this.failure) return Effect.andThen(this.abandoned(), returned)
+    return this.bodyForbids ? Effect.andThen(warnOneShot, returned) : returned
   }
 
   /** The call ends without an outcome: the response it holds will not be read. */
@@ -198,13 +198,13 @@ class HttpCall {
   }
 }
 
-const sayOneShot = Effect.andThen(
+const warnOneShot = Effect.andThen(
   Effect.annotateCurrentSpan("http.request.body.one_shot", true),
   Effect.logWarning("The request is not sent again: its body is a stream that may already be consumed.")
 )
 
 /** A client whose every send tells the server about its call, if calls are propagated. */
-export const telling = <E, R>(self: HttpClient.HttpClient.With<E, R>): HttpClient.HttpClient.With<E, R> =>
+export const withPropagatedHeaders = <E, R>(self: HttpClient.HttpClient.With<E, R>): HttpClient.HttpClient.With<E, R> =>
   HttpClient.makeWith(
     (prepared) =>
       Effect.flatMap(prepared, (request) =>
@@ -227,17 +227,17 @@ const forResource = <A extends Send<any, any>>({ resource }: Settings, request: 
 
 /** Sends a request, and retries it as needed. */
 export const retrying =
-  (settings: Settings, { services, ...policy }: Parts) =>
+  (settings: Settings, { services, ...policy }: Compiled) =>
   <E, R>(send: Send<E, R>, request: HttpClientRequest): Send<any, any> => {
-    const own: Parts = { ...policy, services: undefined }
+    const own: Compiled = { ...policy, services: undefined }
     const sent: Send<any, any> = Effect.withFiber((fiber) => {
-      const parts = own.live?.(worldOf(fiber.context).services) ?? own
-      const call = new HttpCall(settings, parts, request, fiber)
-      const retried: Send<any, any> = loop(call.attempt(send), parts)
+      const compiled = own.live?.(environmentOf(fiber.context).services) ?? own
+      const call = new HttpCall(settings, compiled, request, fiber)
+      const retried: Send<any, any> = loop(call.attempt(send), compiled)
       return retried.pipe(
         Effect.provideService(CurrentClassifier, call.facts),
         Effect.provideService(CurrentObserver, combine(call.observer, { onRetry: () => call.retrying() })),
-        Effect.catch((failure) => call.ended(failure)),
+        Effect.catch((failure) => call.complete(failure)),
         Effect.onError((cause) => Cause.hasFails(cause) ? Effect.void : call.abandoned())
       )
     })

@@ -1,6 +1,6 @@
 import * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
-import { callable, checksOf, known } from "../../internal/checks.ts"
+import { callable, checksOf, rejectUnknown } from "../../internal/checks.ts"
 import { isRepeatable, keyHeader } from "../../internal/classification/wire.ts"
 
 /**
@@ -46,7 +46,7 @@ export const idempotencyKey = (
 ): <E, R>(self: HttpClient.HttpClient.With<E, R>) => HttpClient.HttpClient.With<E, R> => {
   const check = checksOf("RetryHttp.idempotencyKey", options)
   const make = callable(check, "make", options.make ?? (() => crypto.randomUUID()))
-  known(check, options)
+  rejectUnknown(check, options)
   return HttpClient.mapRequest((request) =>
     isRepeatable(request)
       ? request

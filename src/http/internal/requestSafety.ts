@@ -37,7 +37,7 @@ export const repeatable: <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effec
   constTrue
 )
 
-const isMarked = (request: HttpClientRequest): boolean => {
+const isDeclaredSafe = (request: HttpClientRequest): boolean => {
   try {
     return Fiber.getCurrent()?.getRef(CurrentRepeatable)(request) === true
   } catch {
@@ -46,4 +46,4 @@ const isMarked = (request: HttpClientRequest): boolean => {
 }
 
 /** Whether the request can safely be sent twice. */
-export const isRepeatable = (request: HttpClientRequest): boolean => isShown(request) || isMarked(request)
+export const isRepeatable = (request: HttpClientRequest): boolean => isShown(request) || isDeclaredSafe(request)

@@ -1,7 +1,7 @@
 import * as Effect from "effect/Effect"
 import * as HttpBody from "effect/http/HttpBody"
 import * as Stream from "effect/Stream"
-import { also, checksOf, known } from "../../internal/checks.ts"
+import { also, checksOf, rejectUnknown } from "../../internal/checks.ts"
 import { get } from "../../internal/tryGet.ts"
 
 const repeatableBodies = new WeakSet<HttpBody.HttpBody>()
@@ -19,9 +19,9 @@ const repeatableBodies = new WeakSet<HttpBody.HttpBody>()
  * @since 0.1.0
  */
 export const repeatableBody = (body: HttpBody.Stream): HttpBody.Stream => {
-  const marked = HttpBody.stream(body.stream, body.contentType, body.contentLength)
-  repeatableBodies.add(marked)
-  return marked
+  const repeatable = HttpBody.stream(body.stream, body.contentType, body.contentLength)
+  repeatableBodies.add(repeatable)
+  return repeatable
 }
 
 /**
@@ -48,7 +48,7 @@ export const bodyFactory = <E = never>(
 ): HttpBody.Stream => {
   const check = checksOf("RetryHttp.bodyFactory", options)
   also(check, "contentType", "contentLength")
-  const { contentLength, contentType } = known(check, options, options)
+  const { contentLength, contentType } = rejectUnknown(check, options, options)
   return repeatableBody(
     HttpBody.stream(Effect.isEffect(make) ? Stream.unwrap(make) : Stream.suspend(make), contentType, contentLength)
   )

@@ -3,10 +3,16 @@ import * as Effect from "effect/Effect"
 import * as Scope from "effect/Scope"
 import { type Criticality, CurrentCriticality } from "../../Criticality.ts"
 import type * as ConcurrencyLimiter from "../../gates/ConcurrencyLimiter.ts"
-import { also, checks, checksOf, known } from "../../internal/checks.ts"
+import { also, checks, checksOf, rejectUnknown } from "../../internal/checks.ts"
 import { clockOf, monotonicMillis } from "../../internal/clock.ts"
 import { isObject } from "../../internal/invalidField.ts"
-import { grpcTimeout, type Names, type Onward, propagating, remainingIn } from "../../internal/propagation.ts"
+import {
+  grpcTimeout,
+  type Names,
+  type PropagatedContext,
+  propagating,
+  remainingIn
+} from "../../internal/propagation.ts"
 import type { AnyContext } from "../../internal/shared.ts"
 import { get, short } from "../../internal/tryGet.ts"
 
@@ -29,9 +35,9 @@ export const headersOf = ({ headers = {} }: { readonly headers?: NameOptions | u
 export const namesOf = (options: NameOptions, constructorName: string): Names => {
   const check = checksOf(constructorName, options)
   const name = (field: keyof NameOptions, otherwise: string): string => {
-    const given = options[field] ?? otherwise
-    if (typeof given !== "string" || !token.test(given)) check.reject(field, given, "a header name")
-    return given.toLowerCase()
+    const name = options[field] ?? otherwise
+    if (typeof name !== "string" || !token.test(name)) check.reject(field, name, "a header name")
+    return name.toLowerCase()
   }
   const names = {
     deadline: name("deadline", "x-deadline-ms"),
@@ -40,7 +46,7 @@ export const namesOf = (options: NameOptions, constructorName: string): Names =>
     criticality: name("criticality", "x-criticality")
   }
   also(check, ...Object.keys(names))
-  known(check, options)
+  rejectUnknown(check, options)
   const all = Object.values(names)
   const twice = all.find((name, index) => all.indexOf(name) !== index)
   if (twice !== undefined) check.reject("headers", twice, "a different name for each header")
@@ -63,7 +69,7 @@ const grpcMillis = (text: string | undefined): number | undefined => {
 }
 
 /** Which send of how many: as sent by this library, by Envoy, by gRPC. */
-const attemptsOf = (headers: Headers, names: Names): Pick<Onward, "attempt" | "maxAttempts"> => {
+const attemptsOf = (headers: Headers, names: Names): Pick<PropagatedContext, "attempt" | "maxAttempts"> => {
   const attempt = whole(headers[names.attempt], 1e9)
   if (attempt !== undefined && attempt > 0) {
     return { attempt, maxAttempts: Math.max(attempt, whole(headers[names.maxAttempts], 1e9) ?? Infinity) }
@@ -77,7 +83,7 @@ const attemptsOf = (headers: Headers, names: Names): Pick<Onward, "attempt" | "m
 /**
  * What the headers of a request say about its call. Values that are not numbers are ignored: they come from anywhere.
  */
-const onwardOf = (headers: Headers, names: Names, nowMillis: number): Onward => {
+const propagatedOf = (headers: Headers, names: Names, nowMillis: number): PropagatedContext => {
   const remaining = names.deadline === grpcTimeout
     ? grpcMillis(headers[grpcTimeout])
     : whole(headers[names.deadline], longestMillis) ?? grpcMillis(headers[grpcTimeout])
@@ -146,11 +152,11 @@ export const working = <A, E, R, B, E2>(
 ): Effect.Effect<A | B, E | E2, R> =>
   Effect.withFiber((fiber) => {
     const now = monotonicMillis(clockOf(fiber))
-    const theirs = onwardOf(headers, names, now)
+    const theirs = propagatedOf(headers, names, now)
     const deadlineAtMillis = Math.min(theirs.deadlineAtMillis, now + remainingIn(fiber.context))
     const criticality = Context.make(CurrentCriticality, criticalityOf(headers, names, fiber.context))
-    const told = propagating(criticality, { ...theirs, deadlineAtMillis })
-    return Effect.provideContext(until(work, theirs.deadlineAtMillis - now, late), told) as Effect.Effect<
+    const provided = propagating(criticality, { ...theirs, deadlineAtMillis })
+    return Effect.provideContext(until(work, theirs.deadlineAtMillis - now, late), provided) as Effect.Effect<
       A | B,
       E | E2,
       R

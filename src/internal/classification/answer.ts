@@ -1,5 +1,5 @@
 import { get, short } from "../tryGet.ts"
-import { inDetails, partsIn } from "./errorBodies.ts"
+import { inDetails, sectionsIn } from "./errorBodies.ts"
 import { pushbackOf } from "./grpcHint.ts"
 import { faultOfStatus } from "./smithyTraits.ts"
 import { type Answer, isRetryStatus } from "./wire.ts"
@@ -8,7 +8,7 @@ import { type Answer, isRetryStatus } from "./wire.ts"
  * What an answer says about a retry. `"final"`: never retry. `"throttled"` and `"refused"`: the server has not started
  * processing the request; if throttled, because it asks for less traffic. `"failed"`: it may have started.
  */
-export type Said = "final" | "throttled" | "refused" | "failed"
+export type AnswerKind = "final" | "throttled" | "refused" | "failed"
 
 /**
  * Problems named in bodies. Those in the first group are final: no credit, or a pattern of requests that looks malicious.
@@ -26,17 +26,17 @@ const dailyQuota = /"quotaId":"[^"]*PerDay/
 /** With other statuses a body says nothing more. Without one it is an event of a stream. */
 const bodyStatuses: ReadonlyArray<number | undefined> = [undefined, 429, 503]
 
-const byBody = ({ bodies, status }: Answer): Said | undefined => {
+const byBody = ({ bodies, status }: Answer): AnswerKind | undefined => {
   if (!bodyStatuses.includes(status)) return undefined
   const all = bodies()
-  const name = partsIn(all).map((part) => nameOf(get(part, "code")) ?? nameOf(get(part, "type"))).find(Boolean)
+  const name = sectionsIn(all).map((part) => nameOf(get(part, "code")) ?? nameOf(get(part, "type"))).find(Boolean)
   if (name?.[1] || inDetails(all, dailyQuota)) return "final"
   if (name?.[2]) return "throttled"
   return name && status === undefined ? "failed" : undefined
 }
 
 /** The decision of a server, or of a proxy that has not forwarded the request. */
-const byHeaders = (header: (name: string) => unknown): Said | undefined => {
+const byHeaders = (header: (name: string) => unknown): AnswerKind | undefined => {
   const should = /^\s*(?:(true)|false)\s*$/i.exec(short(String(header("x-should-retry"))))
   if (should) return should[1] === undefined ? "final" : "refused"
   const pushback = header("grpc-retry-pushback-ms")
@@ -45,28 +45,28 @@ const byHeaders = (header: (name: string) => unknown): Said | undefined => {
   return isForbidden ? "final" : header("x-envoy-ratelimited") ? "throttled" : undefined
 }
 
-const byStatus = (status: number): Said => status === 429 ? "throttled" : status === 425 ? "refused" : "failed"
+const byStatus = (status: number): AnswerKind => status === 429 ? "throttled" : status === 425 ? "refused" : "failed"
 
 /** What an answer says about a retry; `undefined` if it is not a failure. Without a status it is an event of a stream. */
-export const saidBy = (answer: Answer, isWorthARetry: (status: number) => boolean): Said | undefined => {
+export const kindOf = (answer: Answer, isWorthARetry: (status: number) => boolean): AnswerKind | undefined => {
   const { header, status } = answer
   if (status === undefined) return byBody(answer)
   if (!(status >= 400)) return undefined
-  const said = header && byHeaders(header)
-  return said ?? (isWorthARetry(status) ? byBody(answer) ?? byStatus(status) : undefined)
+  const kind = header && byHeaders(header)
+  return kind ?? (isWorthARetry(status) ? byBody(answer) ?? byStatus(status) : undefined)
 }
 
 /**
  * The facts of an answer, for a request that is safe to send twice, or may not be: after a redirect no answer says that
  * it was not processed.
  */
-export const factsOf = (
-  said: Said,
+export const infoOfKind = (
+  kind: AnswerKind,
   status: number | undefined,
   isRepeatable: boolean,
   isRedirected: () => boolean
 ) => ({
-  safety: said === "final" ? "No" : isRepeatable || (said !== "failed" && !isRedirected()) ? "Yes" : "Maybe",
-  throttling: said === "throttled" || (said !== "final" && status === 429),
+  safety: kind === "final" ? "No" : isRepeatable || (kind !== "failed" && !isRedirected()) ? "Yes" : "Maybe",
+  throttling: kind === "throttled" || (kind !== "final" && status === 429),
   fault: status !== 429 && isRetryStatus(status!) ? "server" : faultOfStatus(status)
 } as const)

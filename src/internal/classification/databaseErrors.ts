@@ -10,16 +10,18 @@ const words =
 
 const read = (word: unknown) => words.exec(short(word))
 
-const isSaid = (word: unknown): boolean => read(word) !== null
+const isReadable = (word: unknown): boolean => read(word) !== null
 
 /** What an error of a database says: of PostgreSQL, of a driver with `sqlState` such as mysql2, or of MongoDB. */
-export const databaseFacts = (error: any) => {
+export const databaseInfo = (error: any) => {
   const labels = error.errorLabels
-  if (labels === undefined && !isSaid(error.code) && !isSaid(error.sqlState) && !isSaid(error.message)) return undefined
-  const said = [error.code, error.sqlState, error.message, ...labels ?? []].filter(isSaid)
-  return said.length === 0 ? undefined : {
-    safety: said.some((word) => read(word)![1]) ? "Yes" : "Maybe",
-    throttling: said.includes("SystemOverloadedError"),
+  if (labels === undefined && !isReadable(error.code) && !isReadable(error.sqlState) && !isReadable(error.message)) {
+    return undefined
+  }
+  const texts = [error.code, error.sqlState, error.message, ...labels ?? []].filter(isReadable)
+  return texts.length === 0 ? undefined : {
+    safety: texts.some((word) => read(word)![1]) ? "Yes" : "Maybe",
+    throttling: texts.includes("SystemOverloadedError"),
     fault: "server",
     retryAfter: error.retryAfterMS ?? error.baseBackoffMS
   } as const

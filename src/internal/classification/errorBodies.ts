@@ -14,7 +14,7 @@ const partsOf = (body: unknown, depth: number): ReadonlyArray<unknown> => {
 }
 
 /** The objects in bodies: each itself, the first of a list, its `error`, the JSON in its `message`, and those in these. */
-export const partsIn = (bodies: ReadonlyArray<unknown>): ReadonlyArray<unknown> =>
+export const sectionsIn = (bodies: ReadonlyArray<unknown>): ReadonlyArray<unknown> =>
   bodies.flatMap((body) => partsOf(body, 4))
 
 const detailsOf = (part: unknown): string | undefined => {
@@ -24,4 +24,4 @@ const detailsOf = (part: unknown): string | undefined => {
 
 /** What a pattern finds in the `details` of bodies, as JSON. Source: google.rpc, `error_details.proto`. */
 export const inDetails = (bodies: ReadonlyArray<unknown>, pattern: RegExp): RegExpExecArray | null | undefined =>
-  partsIn(bodies).map((part) => pattern.exec(detailsOf(part) ?? "")).find(Boolean)
+  sectionsIn(bodies).map((part) => pattern.exec(detailsOf(part) ?? "")).find(Boolean)

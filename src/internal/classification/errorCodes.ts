@@ -88,7 +88,7 @@ const isUnconnected = (error: unknown): boolean => {
 const areUnconnected = (errors: unknown): boolean =>
   Array.isArray(errors) && errors.length > 0 && errors.every(isUnconnected)
 
-const saysNeverSent = (error: unknown): boolean =>
+const isUnsent = (error: unknown): boolean =>
   isUnconnected(error) || isRefusedStream(error) || areUnconnected(get(error, "errors")) ||
   unsentWords.test(short(get(error, "message"), maxMessageLength))
 
@@ -110,7 +110,7 @@ export const causesOf = (error: unknown): ReadonlyArray<unknown> => {
 }
 
 /** Whether the error, or a cause of it, says that nothing was sent, or that the server looked at nothing of it. */
-export const isNeverSent = (error: unknown): boolean => findCause(error, saysNeverSent) !== undefined
+export const isNeverSent = (error: unknown): boolean => findCause(error, isUnsent) !== undefined
 
 /**
  * Network failures after which it is unknown whether the request was processed. `ERR_NETWORK` is axios in a browser,
@@ -165,7 +165,7 @@ const maxMessageLength = 4096
 const networkWords = /* @__PURE__ */ new RegExp(`${unsentWords.source}|${brokenWords.source}`)
 
 /** Whether an error without a code has the message of a known network failure. */
-export const saysNetworkFailed = (error: unknown): boolean => {
+export const isNetworkFailure = (error: unknown): boolean => {
   const message = look(() => (error as Error).message)
   const isOfFetch = error instanceof TypeError || look(() => (error as Error).name) === "TypeError"
   return networkWords.test(short(message, maxMessageLength)) ||
@@ -173,7 +173,7 @@ export const saysNetworkFailed = (error: unknown): boolean => {
 }
 
 /** Whether a network failure says that the client gave up waiting. */
-export const saysTimedOut = (error: unknown): boolean =>
+export const isTimeoutMessage = (error: unknown): boolean =>
   /time(?:d |)out/i.test(short(get(error, "message"), maxMessageLength))
 
 /**

@@ -22,7 +22,7 @@ const names = [
 export const isGrpcStatus = (u: unknown): u is number => typeof u === "number" && names[u] !== undefined
 
 /** The number of a status given by name, in any case, or by number. */
-export const grpcStatusOf = (given: unknown): number | undefined => {
-  const status = typeof given === "string" ? names.indexOf(given.toUpperCase()) : given
+export const grpcStatusOf = (input: unknown): number | undefined => {
+  const status = typeof input === "string" ? names.indexOf(input.toUpperCase()) : input
   return isGrpcStatus(status) ? status : undefined
 }

@@ -78,8 +78,8 @@ const windowEnd: Read = (value, nowMillis) => {
 }
 
 const longest = (waits: ReadonlyArray<number | undefined>): number | undefined => {
-  const known = waits.filter((wait) => wait! >= 0) as ReadonlyArray<number>
-  return known.length === 0 ? undefined : Math.min(Math.max(...known), Number.MAX_SAFE_INTEGER)
+  const valid = waits.filter((wait) => wait! >= 0) as ReadonlyArray<number>
+  return valid.length === 0 ? undefined : Math.min(Math.max(...valid), Number.MAX_SAFE_INTEGER)
 }
 
 /** The longest wait in a header, since waiting too long is the smaller risk. Proxies join values with commas. */

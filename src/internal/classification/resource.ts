@@ -8,7 +8,7 @@ import { answerOf, headerIn, isAnswer, statusOf } from "./wire.ts"
 const answerIn = (error: unknown): unknown => findCause(error, isAnswer)
 
 /** Whether a gateway answers that the resource was too slow: a timeout, seen nearer to it. */
-export const saysTooSlow = (error: unknown): boolean => statusOf(answerIn(error)) === 504
+export const isTooSlow = (error: unknown): boolean => statusOf(answerIn(error)) === 504
 
 /** The headers for what is left of a window, and the date they refer to. They come with every answer. */
 const ofWindows = /ratelimit|^date$/
@@ -17,7 +17,7 @@ const ofWindows = /ratelimit|^date$/
  * How long the server asks all its callers to wait, in a successful response, in milliseconds. Below 400 only used-up
  * windows count: there `Retry-After` is about the request itself, such as a redirect or a running job.
  */
-export const askedByValue = (value: unknown, wallMillis: () => number): number | undefined => {
+export const hintOfValue = (value: unknown, wallMillis: () => number): number | undefined => {
   const headers = get(value, "headers")
   if (typeof headers !== "object" || headers === null) return undefined
   const status = statusOf(value)
@@ -30,7 +30,7 @@ export const askedByValue = (value: unknown, wallMillis: () => number): number |
 }
 
 /** The same in an error unknown to the classifier, such as a 403 for a used-up limit. */
-export const askedByError = (error: unknown, wallMillis: () => number): number | undefined => {
+export const hintOfError = (error: unknown, wallMillis: () => number): number | undefined => {
   const answer = answerIn(error)
   if (answer === undefined) return undefined
   return look(() => {

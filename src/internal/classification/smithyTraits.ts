@@ -17,7 +17,7 @@ export interface Traits {
 }
 
 /** What traits say about retrying. */
-export interface TraitFacts {
+export interface TraitInfo {
   readonly safety: "Yes" | "No" | "Maybe"
   readonly throttling: boolean
   readonly fault: "client" | "server" | undefined
@@ -38,7 +38,7 @@ export const faultOf = (traits: Traits): "client" | "server" | undefined =>
  * fault may be retried and a client fault may not, as Smithy's guide says, regardless of the status; without a fault,
  * the status decides as for any HTTP error.
  */
-export const factsOf = (traits: Traits): TraitFacts | undefined => {
+export const infoOfTraits = (traits: Traits): TraitInfo | undefined => {
   const { [errorKey]: fault, [httpErrorKey]: status, [retryableKey]: retryable } = traits
   if (retryable !== undefined) return { safety: "Yes", throttling: retryable.throttling, fault: faultOf(traits) }
   if (fault !== undefined) return { safety: fault === "server" ? "Maybe" : "No", throttling: false, fault }

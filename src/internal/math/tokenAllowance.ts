@@ -37,7 +37,7 @@ export interface Allowance {
 }
 
 /** What a response says about a limit. */
-export interface Told {
+export interface StatedLimits {
   /** How much is allowed per window. */
   readonly limit: number | undefined
   /** How much of it is left. */
@@ -45,7 +45,7 @@ export interface Told {
 }
 
 /** The state when a send was made. */
-export interface Mark {
+export interface Snapshot {
   readonly sentMillis: number
   /** What was held by others. */
   readonly held: number
@@ -116,11 +116,11 @@ export const drain = (self: Allowance): Allowance => holding(self, Math.min(0, s
 const limited = (self: Allowance, config: AllowanceConfig, limit: number, nowMillis: number): Allowance => {
   const filling = fillingOf(Math.min(self.ceiling, limit), config)
   if (filling === undefined) return self
-  const known = { ...self, filling, learnedUntilMillis: nowMillis + learnedWindows * config.perMillis }
-  if (filling.capacity === self.filling?.capacity) return known
+  const updated = { ...self, filling, learnedUntilMillis: nowMillis + learnedWindows * config.perMillis }
+  if (filling.capacity === self.filling?.capacity) return updated
   return self.filling === undefined
-    ? owing({ ...known, bucket: { tokens: 0, updatedAtMillis: nowMillis } }, filling.capacity - self.held)
-    : owing(known, self.bucket.tokens)
+    ? owing({ ...updated, bucket: { tokens: 0, updatedAtMillis: nowMillis } }, filling.capacity - self.held)
+    : owing(updated, self.bucket.tokens)
 }
 
 /**
@@ -131,14 +131,14 @@ const limited = (self: Allowance, config: AllowanceConfig, limit: number, nowMil
 export const learn = (
   self: Allowance,
   config: AllowanceConfig,
-  { limit, remaining }: Told,
-  mark: Mark & { readonly nowMillis: number }
+  { limit, remaining }: StatedLimits,
+  snapshot: Snapshot & { readonly nowMillis: number }
 ): Allowance => {
-  const known = limit === undefined ? self : limited(self, config, limit, mark.nowMillis)
-  const { filling } = known
-  if (remaining === undefined || filling === undefined) return known
+  const updated = limit === undefined ? self : limited(self, config, limit, snapshot.nowMillis)
+  const { filling } = updated
+  if (remaining === undefined || filling === undefined) return updated
   const left = remaining - filling.refillPerMilli * config.slackMillis
-  const since = Math.max(0, mark.nowMillis - mark.sentMillis) * filling.refillPerMilli / config.share
-  const least = config.share < 1 ? -Infinity : left - mark.held - (known.drawn - mark.drawn)
-  return holding(known, Math.min(Math.max(known.bucket.tokens, least), left + since))
+  const since = Math.max(0, snapshot.nowMillis - snapshot.sentMillis) * filling.refillPerMilli / config.share
+  const least = config.share < 1 ? -Infinity : left - snapshot.held - (updated.drawn - snapshot.drawn)
+  return holding(updated, Math.min(Math.max(updated.bucket.tokens, least), left + since))
 }

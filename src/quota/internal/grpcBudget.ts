@@ -25,7 +25,7 @@ export class GrpcThrottleStore extends Stateful<GrpcThrottle> implements RetryQu
 
   constructor(private options: GrpcThrottleOptions) {
     super({ milliTokens: options.maxMilliTokens })
-    const pass = { settle: (outcome: Outcome) => this.ended(outcome), cancel: () => undefined }
+    const pass = { settle: (outcome: Outcome) => this.count(outcome), cancel: () => undefined }
     this.gates = [{ name: "RetryBudget", order: 1000, enter: (send) => send.hold(pass) }]
   }
 
@@ -46,7 +46,7 @@ export class GrpcThrottleStore extends Stateful<GrpcThrottle> implements RetryQu
     return this.state.milliTokens / 1000
   }
 
-  private ended(outcome: Outcome): void {
+  private count(outcome: Outcome): void {
     const { isFailure, maxMilliTokens, milliRatio } = this.options
     const { milliTokens } = this.state
     if (outcome._tag === "Success") this.state = { milliTokens: Math.min(maxMilliTokens, milliTokens + milliRatio) }

@@ -75,11 +75,11 @@ export class ShareStore implements RetryQuotaStore {
     this.window.at(monotonicMillis(clock))
     const { minPerSecond, windowMillis } = this.options
     let left = minPerSecond * windowMillis / 1000
-    for (const slice of this.window.slices) left += this.leftOf(slice) - slice.borrowed
+    for (const slice of this.window.slices) left += this.remainingOf(slice) - slice.borrowed
     return Math.max(0, left)
   }
 
-  private leftOf({ calls, paid }: Slice): number {
+  private remainingOf({ calls, paid }: Slice): number {
     return this.options.share * calls - paid
   }
 
@@ -95,7 +95,7 @@ export class ShareStore implements RetryQuotaStore {
     const from: Array<readonly [slice: Slice, amount: number]> = []
     let missing = 1
     for (const slice of this.window.slices) {
-      const amount = Math.min(missing, Math.max(0, this.leftOf(slice)))
+      const amount = Math.min(missing, Math.max(0, this.remainingOf(slice)))
       if (amount === 0) continue
       slice.paid += amount
       missing -= amount

@@ -22,11 +22,11 @@ export interface Connect {
 }
 
 /** The turns of existing connections. */
-const known = new WeakMap<Redis.Redis["Service"], Turns>()
+const turnsByClient = new WeakMap<Redis.Redis["Service"], Turns>()
 
 const turnsOf = (redis: Redis.Redis["Service"]): Turns => {
-  const turns = known.get(redis) ?? new Turns()
-  known.set(redis, turns)
+  const turns = turnsByClient.get(redis) ?? new Turns()
+  turnsByClient.set(redis, turns)
   return turns
 }
 
@@ -40,20 +40,20 @@ export const connected: Effect.Effect<Connect, never, Redis.Redis> = Redis.Redis
 /** Builds the layer on first use, and again after each failure. */
 export const connecting = <E, R>(redis: Layer.Layer<Redis.Redis, E, R>): Effect.Effect<Connect, never, R> =>
   Effect.contextWith((context: Context.Context<R>) => {
-    let known: Redis.Redis["Service"] | undefined = undefined
+    let service: Redis.Redis["Service"] | undefined = undefined
     const within = (scope: Scope.Scope): Connection =>
       Effect.suspend((): Connection => {
-        if (known !== undefined) return Effect.succeed(known)
+        if (service !== undefined) return Effect.succeed(service)
         return Effect.flatMap(Scope.fork(scope), (own) => {
           const built = Effect.map(Layer.buildWithScope(redis, own), (services) => {
-            known = Context.get(services, Redis.Redis)
-            return known
+            service = Context.get(services, Redis.Redis)
+            return service
           })
           return Effect.onExit(Effect.provideContext(built, context), (exit) =>
             Exit.isFailure(exit) ? Scope.close(own, exit) : Effect.void)
         })
       })
-    return Effect.succeed({ within, isConnected: () => known !== undefined, turns: new Turns() })
+    return Effect.succeed({ within, isConnected: () => service !== undefined, turns: new Turns() })
   })
 
 /** How long a connection of many has to close. */

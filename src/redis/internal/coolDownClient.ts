@@ -93,10 +93,10 @@ export class CoolDownClient implements Peers, Topic<CoolDownReply> {
   next(now: number): Exchange<CoolDownReply> {
     const { closedUntilMillis, hasOpened, wantsToOpen } = this
     const closedMillis = Math.max(0, closedUntilMillis - now)
-    const told = { client: this.exchanges.name, closedMillis, hasOpened, wantsToOpen }
+    const report = { client: this.exchanges.name, closedMillis, hasOpened, wantsToOpen }
     this.isActive = false
     return {
-      ask: (redis) => redis.eval(coolDownScript)(this.terms.settings, told),
+      ask: (redis) => redis.eval(coolDownScript)(this.terms.settings, report),
       replyOf: coolDownReplyOf,
       answered: (reply) => {
         if (this.closedUntilMillis === closedUntilMillis) this.closedUntilMillis = -Infinity
@@ -113,15 +113,15 @@ export class CoolDownClient implements Peers, Topic<CoolDownReply> {
     this.gate.look(this.exchanges.nowMillis)
   }
 
-  private follow({ closing, millis: said, state }: CoolDownReply, told: boolean, now: number): void {
+  private follow({ closing, millis: remainingMillis, state }: CoolDownReply, report: boolean, now: number): void {
     const { gate } = this
-    const millis = Math.min(said, this.terms.settings.atMostMillis)
+    const millis = Math.min(remainingMillis, this.terms.settings.atMostMillis)
     const isNews = closing !== "" && closing !== this.closing
     this.closing = closing
     if (state === "closed") {
       this.mayOpenNow = this.isProbing = false
       // The process trusts its own report more than the response, unless another process was asked to wait longer.
-      const isLonger = now + millis > gate.untilMillis + (told ? this.exchanges.timeoutMillis : 0)
+      const isLonger = now + millis > gate.untilMillis + (report ? this.exchanges.timeoutMillis : 0)
       if (isNews && isLonger) gate.closeUntil(now, now + millis)
       this.askAgain(now, millis)
     } else if (state === "others") {

@@ -36,7 +36,7 @@ export class LimiterClient implements Peers, Topic<LimiterReply> {
     if (!this.isActive) this.wake()
   }
 
-  ended(isThrottled: boolean): void {
+  countEnd(isThrottled: boolean): void {
     if (isThrottled && !this.isThrottled) {
       this.isThrottled = true
       this.wake()
@@ -66,7 +66,7 @@ export class LimiterClient implements Peers, Topic<LimiterReply> {
   next(now: number): Exchange<LimiterReply> {
     const { gate, isThrottled } = this
     this.isActive = this.isThrottled = false
-    const told = {
+    const report = {
       client: this.exchanges.name,
       rate: gate.measuredTxRate,
       isHungry: gate.waiting > 0,
@@ -74,7 +74,7 @@ export class LimiterClient implements Peers, Topic<LimiterReply> {
       ...gate.curveAt(now)
     }
     return {
-      ask: (redis) => redis.eval(limiterScript)(this.terms.settings, told),
+      ask: (redis) => redis.eval(limiterScript)(this.terms.settings, report),
       replyOf: limiterReplyOf,
       answered: (reply) => {
         this.look = this.exchanges.nextLook(this.terms.lookMillis)

@@ -11,7 +11,7 @@ export interface Peers {
   /** A send waits for a token. */
   waits(): void
   /** A send has ended; throttled, if it left after the last cut. */
-  ended(isThrottled: boolean): void
+  countEnd(isThrottled: boolean): void
 }
 
 /** The gate of a limiter whose rate is a share of a fleet's. Without Redis it continues by its own throttles. */
@@ -82,7 +82,7 @@ export class SharedAdaptiveGate<E> extends AdaptiveGate<E> {
       nowMillis: send.nowMillis,
       hold: (pass) => {
         const { cuts } = this
-        send.hold({ settle: (outcome) => this.ended(outcome, cuts), cancel: () => pass.cancel() })
+        send.hold({ settle: (outcome) => this.settleSend(outcome, cuts), cancel: () => pass.cancel() })
       }
     })
     if (wait !== undefined) this.peers?.waits()
@@ -100,13 +100,13 @@ export class SharedAdaptiveGate<E> extends AdaptiveGate<E> {
     this.state = Cubic.update(uncounted, this.cubicOf(true), nowMillis / 1000, true)
   }
 
-  private ended(outcome: Outcome, cuts: number): void {
+  private settleSend(outcome: Outcome, cuts: number): void {
     if (outcome._tag !== "Unknown") this.book(outcome.info?.throttling === true, cuts, outcome.nowMillis)
   }
 
   private book(throttled: boolean, cuts: number, nowMillis: number): void {
     const isAlone = this.peers?.isAlone !== false
-    this.peers?.ended(throttled && cuts === this.cuts)
+    this.peers?.countEnd(throttled && cuts === this.cuts)
     this.moveTo(Cubic.update(this.state, this.cubicOf(isAlone), nowMillis / 1000, isAlone && throttled))
   }
 

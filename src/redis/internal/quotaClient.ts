@@ -205,10 +205,10 @@ export class Client implements Topic<Reply> {
     const { sequence, sections } = this.outbox.close(now)
     this.flush = undefined
     const settings = this.isNew ? { ...this.terms.settings, initial: this.tokens } : this.terms.settings
-    const told = { client: this.exchanges.name, sequence, sections, wanted: questions.asks }
+    const report = { client: this.exchanges.name, sequence, sections, wanted: questions.asks }
     return {
-      ask: (redis) => redis.eval(script)(settings, told),
-      replyOf: (answer) => replyOf(answer, told.wanted.length),
+      ask: (redis) => redis.eval(script)(settings, report),
+      replyOf: (answer) => replyOf(answer, report.wanted.length),
       answered: (reply) => {
         const { idleMillis, leaseMillis } = this.terms.settings
         if (reply.last === 0 && this.nowMillis < this.rememberedUntilMillis) this.lost()

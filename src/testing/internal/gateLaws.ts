@@ -7,7 +7,7 @@ import { attempt, withRetry } from "../../Attempt.ts"
 import * as RetryPolicy from "../../RetryPolicy.ts"
 import * as SendGate from "../../SendGate.ts"
 import { earlier } from "./laterClock.ts"
-import { ended, type Law, law, same, stopped, until, virtual, within } from "./law.ts"
+import { completes, type Law, law, same, stopped, until, virtual, within } from "./law.ts"
 import { defect, ok, outcomes, throttled, transient } from "./scriptedService.ts"
 import { sweep } from "./sweep.ts"
 import { endings, type Entry, type GateSubject, Witness } from "./witnessGate.ts"
@@ -46,7 +46,7 @@ const givesOne: Body = (subject) =>
     const { last } = yield* subject.filled
     if (last === undefined) return
     const fiber = yield* Effect.forkChild(last.answered)
-    yield* ended(virtual, hourMillis, fiber)
+    yield* completes(virtual, hourMillis, fiber)
     yield* stopped(fiber)
   })
 
@@ -56,7 +56,7 @@ const holdsBack = (whenFull: WhenFull): Body => (subject) =>
     if (whenFull === "never") return same("whether a send is held back", last !== undefined, false)
     same(`whether one of ${subject.most} sends is held back`, last !== undefined, true)
     const fiber = yield* Effect.forkChild(last!.answered)
-    yield* ended(virtual, 0, fiber)
+    yield* completes(virtual, 0, fiber)
     const found = fiber.pollUnsafe() === undefined ? "waits" : last!.passes.length === 0 ? "refuses" : "lets it pass"
     yield* stopped(fiber)
     same("what becomes of a send that is held back", found, whenFull)
@@ -97,7 +97,7 @@ const reopens = (subject: GateSubject, what: string) =>
   Effect.gen(function*() {
     yield* virtual.elapse(hourMillis)
     const { entry, fiber } = yield* subject.waiter
-    yield* ended(virtual, hourMillis, fiber)
+    yield* completes(virtual, hourMillis, fiber)
     yield* stopped(fiber)
     same(`how many sends pass an hour after ${what}`, entry.passes.length, 1)
     for (const pass of entry.passes) yield* subject.settle(pass)
@@ -149,7 +149,7 @@ const concurrent: Body = (subject) =>
     })
     const calls = Effect.replicateEffect(Effect.exit(through(attempt(send), witness)), 30, { concurrency: "unbounded" })
     const fiber = yield* Effect.forkChild(calls)
-    same("whether 30 sends at the same time come to an end", yield* ended(virtual, hourMillis, fiber), true)
+    same("whether 30 sends at the same time come to an end", yield* completes(virtual, hourMillis, fiber), true)
     yield* Fiber.join(fiber)
     witness.check()
     same("how many of 30 sends at the same time are made without a pass", sends - witness.settled, 0)
@@ -164,14 +164,14 @@ const swept = <R>(make: Make<R>, driver: Driver) =>
       passes.pop()?.cancel()
       return { subject, witness: new Witness(subject.gate) }
     })
-    let given = yield* begin
+    let setup = yield* begin
     for (const script of [[transient, throttled, ok()], [transient, defect("broken")]] as const) {
       const call = Effect.suspend(() => driver(outcomes(script, { latency: 10 }).send))
-      yield* sweep(Effect.suspend(() => through(call, given.witness)), () =>
+      yield* sweep(Effect.suspend(() => through(call, setup.witness)), () =>
         Effect.gen(function*() {
-          given.witness.check()
-          yield* reopens(given.subject, "a call has ended")
-          given = yield* begin
+          setup.witness.check()
+          yield* reopens(setup.subject, "a call has ended")
+          setup = yield* begin
         }))
     }
   })
@@ -181,7 +181,11 @@ const passesLater: Body = (subject) =>
     const { passes } = yield* subject.filled
     const { entry, fiber } = yield* subject.waiter
     for (const pass of passes) yield* subject.settle(pass)
-    same("whether a waiter passes when the sends before it have ended", yield* ended(virtual, hourMillis, fiber), true)
+    same(
+      "whether a waiter passes when the sends before it have ended",
+      yield* completes(virtual, hourMillis, fiber),
+      true
+    )
     yield* Fiber.join(fiber)
     same("how many passes a waiter gets", entry.passes.length, 1)
   })
@@ -243,20 +247,20 @@ const interrupted = <R>(make: Make<R>) =>
       const [own, others] = [yield* subject.filled, yield* twin.filled]
       return { subject, twin, passes: [...own.passes, ...others.passes], entry: undefined as Entry | undefined }
     })
-    let given = yield* begin
+    let setup = yield* begin
     const program = Effect.suspend(() =>
-      Effect.flatMap(given.subject.enter(), (entry) => {
-        given.entry = entry
+      Effect.flatMap(setup.subject.enter(), (entry) => {
+        setup.entry = entry
         return Effect.timeoutOption(entry.waiting ?? Effect.void, 10_000)
       })
     )
     yield* sweep(program, () =>
       Effect.gen(function*() {
-        const { entry, passes, subject, twin } = given
+        const { entry, passes, subject, twin } = setup
         if (entry !== undefined) within("how often hold was called", entry.passes.length, 0, 1)
         for (const pass of [...(entry?.passes ?? []), ...passes]) pass.cancel()
         same("how many sends pass after one that waited was interrupted", yield* subject.room, yield* twin.room)
-        given = yield* begin
+        setup = yield* begin
       }))
   })
 
@@ -285,7 +289,7 @@ const neverSends = (driver: Driver): Body => (subject) =>
       }
     }
     const fiber = yield* Effect.forkChild(Effect.exit(through(driver(call.send), noting)))
-    yield* ended(virtual, hourMillis, fiber)
+    yield* completes(virtual, hourMillis, fiber)
     const exit = yield* Fiber.join(fiber)
     same("how often a refused call is sent", call.sends, 0)
     const error = Exit.isFailure(exit) && exit.cause.reasons[0]?._tag === "Fail" ? exit.cause.reasons[0].error : exit

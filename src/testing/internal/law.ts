@@ -165,7 +165,7 @@ export const until = (time: Time, atMostMillis: number, condition: () => boolean
  *
  * @internal
  */
-export const ended = (
+export const completes = (
   time: Time,
   atMostMillis: number,
   fiber: Fiber.Fiber<unknown, unknown>

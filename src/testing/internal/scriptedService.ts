@@ -1,6 +1,6 @@
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { checks, checksOf, known } from "../../internal/checks.ts"
+import { checks, checksOf, rejectUnknown } from "../../internal/checks.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
 import { type Timeline, timeline } from "./timeline.ts"
 
@@ -235,7 +235,7 @@ export const outcomes = <const S extends Script, A = never, E = never>(
   const latencyMillis = check.duration("latency", options.latency ?? 0)
   const afterwards = options.afterwards ?? "die"
   check.names.add("afterwards")
-  known(check, options)
+  rejectUnknown(check, options)
   checkScript(script)
   if (typeof afterwards === "string") {
     check.oneOf("afterwards", afterwards, ["die", "repeat", "restart"])

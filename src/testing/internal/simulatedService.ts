@@ -1,7 +1,7 @@
 import * as Clock from "effect/Clock"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { also, checksOf, known } from "../../internal/checks.ts"
+import { also, checksOf, rejectUnknown } from "../../internal/checks.ts"
 import { type Outcome, play, Throttled, type Transient, transient } from "./scriptedService.ts"
 
 /**
@@ -75,7 +75,7 @@ const windowOf = (outage: Outage<unknown>): Window => {
   const untilMillis = check.duration("until", until)
   if (untilMillis <= fromMillis) check.reject("until", until, "a duration longer than from")
   check.names.add("outcome")
-  return known(check, outage, { fromMillis, untilMillis, outcome: outcome ?? transient })
+  return rejectUnknown(check, outage, { fromMillis, untilMillis, outcome: outcome ?? transient })
 }
 
 /** How far a service that rejects lets sends run ahead of its capacity: one second. */
@@ -104,7 +104,7 @@ class Served implements Service<any> {
     this.latencyMillis = check.duration("latency", latency ?? 0)
     if (retryAfter !== undefined) check.duration("retryAfter", retryAfter)
     also(check, "retryAfter", "outages")
-    known(check, options)
+    rejectUnknown(check, options)
     this.throttle = Effect.suspend(() => new Throttled({ retryAfter }))
     if (!Array.isArray(outages)) check.reject("outages", outages, "an array of outages")
     this.outages = outages.map(windowOf)

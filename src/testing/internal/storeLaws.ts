@@ -13,7 +13,7 @@ import * as RetryPolicy from "../../RetryPolicy.ts"
 import * as RetryQuota from "../../RetryQuota.ts"
 import type { Reservation } from "../../RetryQuotaStore.ts"
 import { earlier } from "./laterClock.ts"
-import { close, ended, type Law, law, same, stopped, type Time, turns, until, within } from "./law.ts"
+import { close, completes, type Law, law, same, stopped, type Time, turns, until, within } from "./law.ts"
 import { ok, type Outcome, outcomes, transient } from "./scriptedService.ts"
 import { Asker, type Subject, withClock } from "./storeSubject.ts"
 import { sweep, sweepQuota } from "./sweep.ts"
@@ -310,15 +310,15 @@ const interrupted = <R>(make: Make<R>, share: number) =>
       yield* twin.setTo(share * subject.size)
       return { subject, twin, asker: new Asker() }
     })
-    let given = yield* begin
-    yield* sweep(Effect.suspend(() => noting(given.asker, asked(given.subject, given.asker))), () =>
+    let setup = yield* begin
+    yield* sweep(Effect.suspend(() => noting(setup.asker, asked(setup.subject, setup.asker))), () =>
       Effect.gen(function*() {
-        const { asker, subject, twin } = given
+        const { asker, subject, twin } = setup
         asker.check(subject.unit)
         yield* subject.expectAs("the balance after an interruption", twin, -asker.cost)
         asker.reservation?.giveBack()
         yield* subject.expectAs("the balance when all has gone back after an interruption", twin)
-        given = yield* begin
+        setup = yield* begin
       }))
   })
 
@@ -507,7 +507,7 @@ const called = (subject: Subject, driver: keyof typeof drivers, script: Readonly
     const quota = RetryQuota.fromStore(subject.store)
     const retried = Effect.provideService(drivers[driver](call.send, policyOf(subject)), RetryQuota.RetryQuota, quota)
     const fiber = yield* Effect.forkChild(Effect.exit(retried))
-    same("whether the call ends", yield* ended(subject.time, patienceMillis, fiber), true)
+    same("whether the call ends", yield* completes(subject.time, patienceMillis, fiber), true)
     yield* Fiber.join(fiber)
     return call.sends
   })

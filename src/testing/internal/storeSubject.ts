@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { clockOf } from "../../internal/clock.ts"
 import type { Ask, Reservation, RetryQuotaStore, Shortage } from "../../RetryQuotaStore.ts"
-import { close, ended, same, stopped, type Time, within } from "./law.ts"
+import { close, completes, same, stopped, type Time, within } from "./law.ts"
 
 /** How long a store that has to ask for tokens may take to answer, in milliseconds. */
 const roundTripMillis = 1000
@@ -103,7 +103,7 @@ export class Subject {
   asked(ask: Ask, asker: Asker, patienceMillis: number): Effect.Effect<Shortage> {
     return Effect.gen({ self: this }, function*() {
       const fiber = yield* Effect.forkChild(ask(Duration.millis(patienceMillis), asker.hold))
-      yield* ended(this.time, patienceMillis, fiber)
+      yield* completes(this.time, patienceMillis, fiber)
       yield* stopped(fiber)
       const exit = fiber.pollUnsafe()
       return exit !== undefined && Exit.isSuccess(exit) ? exit.value : undefined

@@ -156,14 +156,14 @@ export const sweep = <A, E, R, R2>(
 const epsilon = 1e-6
 
 /** What each run of an effect gets. */
-interface Given extends Accounted {
+interface Setup extends Accounted {
   readonly initial: number
   readonly steady: SteadyLimiter | undefined
 }
 
 type Fail = (what: SweepFailure["what"], actual: number, expected: number) => Effect.Effect<void>
 
-const checkedQuota = ({ initial, ledger, quota }: Given, fail: Fail) =>
+const checkedQuota = ({ initial, ledger, quota }: Setup, fail: Fail) =>
   Effect.gen(function*() {
     const { held } = ledger
     if (held > epsilon) return yield* fail("held", held, 0)
@@ -181,12 +181,12 @@ const checkedTokens = ({ expected, limiter, open }: SteadyLimiter, fail: Fail) =
     if (Math.abs(capacity - right) > epsilon) yield* fail("send tokens", capacity, right)
   })
 
-const checked = ({ sleeping, step, waited }: Interruption & { readonly sleeping: number }, given: Given) =>
+const checked = ({ sleeping, step, waited }: Interruption & { readonly sleeping: number }, setup: Setup) =>
   Effect.gen(function*() {
     const fail: Fail = (what, actual, expected) =>
       Effect.die(new SweepFailure({ step, waited, what, actual, expected }))
-    yield* checkedQuota(given, fail)
-    const { ledger, steady } = given
+    yield* checkedQuota(setup, fail)
+    const { ledger, steady } = setup
     const around = yield* Effect.serviceOption(AdaptiveRateLimiter.AdaptiveRateLimiter)
     const limiter = steady?.limiter ?? Option.getOrUndefined(around)
     const limited = limiter === undefined ? 0 : (yield* limiter.state).waiting
@@ -255,23 +255,23 @@ export const sweepQuota: {
       const quota = store === undefined
         ? makeQuota({ successIncrement: 0, ...bucket }, "sweepQuota")
         : Effect.map(store, quotaOver)
-      const make: Effect.Effect<Given> = Effect.gen(function*() {
+      const make: Effect.Effect<Setup> = Effect.gen(function*() {
         const made = yield* quota
         const initial = yield* made.quota.balance
         return { ...made, initial, steady: limiter === undefined ? undefined : yield* makeSteady(limiter) }
       })
-      let given = yield* make
+      let setup = yield* make
       const limited = Effect.suspend(() =>
-        given.steady === undefined
+        setup.steady === undefined
           ? self
-          : Effect.provideService(self, AdaptiveRateLimiter.AdaptiveRateLimiter, given.steady.limiter)
+          : Effect.provideService(self, AdaptiveRateLimiter.AdaptiveRateLimiter, setup.steady.limiter)
       )
       return yield* sweep(
-        Effect.suspend(() => Effect.provideService(limited, RetryQuota.RetryQuota, given.quota)),
+        Effect.suspend(() => Effect.provideService(limited, RetryQuota.RetryQuota, setup.quota)),
         (step, sleeping, waited) =>
           Effect.gen(function*() {
-            yield* checked({ step, sleeping, waited }, given)
-            given = yield* make
+            yield* checked({ step, sleeping, waited }, setup)
+            setup = yield* make
           }),
         time
       )

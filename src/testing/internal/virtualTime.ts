@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import { constFalse } from "effect/Function"
 import * as TestClock from "effect/testing/TestClock"
-import { checksOf, known } from "../../internal/checks.ts"
+import { checksOf, rejectUnknown } from "../../internal/checks.ts"
 
 /**
  * An effect that would never have ended under `TestClock`: a defect, since it is a mistake in the test.
@@ -88,7 +88,7 @@ const paceOf = (constructorName: string, options: TimeOptions): Pace => {
   const check = checksOf(constructorName, options)
   const { atMost, step } = options
   check.names.add("step")
-  return known(check, options, {
+  return rejectUnknown(check, options, {
     atMostMillis: check.positiveDuration("atMost", atMost ?? "1 day"),
     stepMillis: step === undefined ? undefined : check.positiveDuration("step", step),
     mostMillis: Infinity,
@@ -170,15 +170,15 @@ const drive = (
         continue
       }
       const asleep = watched.untilNext
-      const ended = (reason: NotEnded["reason"]) =>
+      const notEnded = (reason: NotEnded["reason"]) =>
         Effect.die(new NotEnded({ reason, after: Duration.millis(moved), moves }))
       idle = asleep === Infinity ? idle + 1 : 0
-      if (idle > patient) return yield* ended("stuck")
+      if (idle > patient) return yield* notEnded("stuck")
       const wait = moveOf(asleep, pace)
       if (wait === undefined) {
         yield* clock.withLive(Effect.sleep(1))
       } else {
-        if (moved + wait > pace.atMostMillis || moves === pace.mostMoves) return yield* ended("too-long")
+        if (moved + wait > pace.atMostMillis || moves === pace.mostMoves) return yield* notEnded("too-long")
         moves++
         yield* clock.adjust(wait)
       }
@@ -198,7 +198,7 @@ const stop = (fiber: Fiber.Fiber<unknown, unknown>, watched: Watched, pace: Pace
  *
  * @internal
  */
-interface Ended<A, E> {
+interface RunResult<A, E> {
   readonly fiber: Fiber.Fiber<A, E>
   /** The number of sleeps still running in its fibers. */
   readonly sleeping: number
@@ -214,7 +214,7 @@ export const runOn = <A, E, R>(
   self: Effect.Effect<A, E, R>,
   pace: Pace,
   interrupts?: Interrupts
-): Effect.Effect<Ended<A, E>, never, R> =>
+): Effect.Effect<RunResult<A, E>, never, R> =>
   Effect.suspend(() => {
     const watched = new Watched(clock)
     return Effect.acquireUseRelease(

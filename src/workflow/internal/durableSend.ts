@@ -1,20 +1,20 @@
 import * as Effect from "effect/Effect"
 import type * as Activity from "effect/workflow/Activity"
-import type { Answer, Parts } from "../../engine/compiled.ts"
+import type { Answer, Compiled } from "../../engine/compiled.ts"
 import { chain, Decider } from "../../engine/decider.ts"
-import { type AnyFiber, type World, worldOf } from "../../engine/environment.ts"
+import { type AnyFiber, type CallEnvironment, environmentOf } from "../../engine/environment.ts"
 import { Loop } from "../../engine/loop.ts"
 import { Run } from "../../engine/run.ts"
 import { after, type AnyEffect } from "../../engine/wait.ts"
 import { isRefusal } from "../../internal/refused.ts"
 import { Retry, type Stop } from "../../RetryDecision.ts"
 import type { Ask } from "../../RetryQuotaStore.ts"
-import { type AnySent, endedOf, factsOf, type Retried, storedFacts } from "./storedAttempt.ts"
+import { type AnySent, factsOf, type Retried, storedInfo, storedStopOf } from "./storedAttempt.ts"
 import { notSent } from "./storedRefusal.ts"
 
 /** A durable call: its policy, and the outcomes of its sends so far. */
 export interface Past {
-  readonly parts: Parts
+  readonly compiled: Compiled
   /** When the first send began, in milliseconds since 1970; 0 without a deadline. */
   readonly startedAtMillis: number
   readonly failures: ReadonlyArray<Retried>
@@ -23,8 +23,8 @@ export interface Past {
 }
 
 /** When the first send began, on the monotonic clock of this process. */
-const startOf = ({ startedAtMillis }: Past, world: World): number =>
-  world.nowMillis + startedAtMillis - world.clock.currentTimeMillisUnsafe()
+const startOf = ({ startedAtMillis }: Past, environment: CallEnvironment): number =>
+  environment.nowMillis + startedAtMillis - environment.clock.currentTimeMillisUnsafe()
 
 /** The run of one send: the next one is made by another run, maybe in another process. */
 class Durable extends Run {
@@ -78,7 +78,7 @@ class Deciding extends Decider {
         const answer = this.steps()
         return typeof answer === "boolean" ? Effect.void : answer
       }), { discard: true })
-    return Effect.map(typeof this.parts.source === "function" ? Effect.void : repeated, () => {
+    return Effect.map(typeof this.compiled.source === "function" ? Effect.void : repeated, () => {
       const last = failures.at(-1)
       run.replayedAtMillis = undefined
       if (last === undefined) return this
@@ -109,22 +109,22 @@ class Due extends Decider {
 
 /** The outcome of a send that failed, or was never made. */
 const sentOf = ({ previousMillis, run, step }: Deciding, error: unknown, stop: Stop): AnySent => {
-  const { info, retry, world } = run
+  const { info, retry, environment } = run
   if (run.goesOn) {
     return {
       _tag: "Retried",
       error,
-      atMillis: world.clock.currentTimeMillisUnsafe(),
+      atMillis: environment.clock.currentTimeMillisUnsafe(),
       delayMillis: retry!.delayMillis,
       cost: retry!.cost,
-      ...(info && { info: storedFacts(info) }),
+      ...(info && { info: storedInfo(info) }),
       step,
       previousMillis
     }
   }
   return isRefusal(error)
-    ? { _tag: "Refused", error: notSent(error), stop: endedOf(stop) }
-    : { _tag: "Stopped", error, stop: endedOf(stop) }
+    ? { _tag: "Refused", error: notSent(error), stop: storedStopOf(stop) }
+    : { _tag: "Stopped", error, stop: storedStopOf(stop) }
 }
 
 /** The send of a retry that was decided earlier. */
@@ -146,32 +146,34 @@ export const sending = (
 ): Effect.Effect<AnySent, never, unknown> =>
   Effect.orDie(Effect.withFiber((fiber: AnyFiber): AnyEffect => {
     const { failures } = past
-    const parts = past.parts.live?.(fiber.context) ?? past.parts
-    const run = new Durable(worldOf(fiber.context))
-    const startMillis = startOf(past, run.world)
+    const compiled = past.compiled.live?.(fiber.context) ?? past.compiled
+    const run = new Durable(environmentOf(fiber.context))
+    const startMillis = startOf(past, run.environment)
     const last = failures.at(-1)
-    return Effect.flatMap(new Deciding(parts, run, startMillis).begins().restored(failures), (decider) => {
+    return Effect.flatMap(new Deciding(compiled, run, startMillis).begins().restored(failures), (decider) => {
       const sent = Effect.map(activity.execute, (value): AnySent => ({ _tag: "Succeeded", value }))
       const loop = new Resuming(sent, decider, (error, stop) => Effect.succeed(sentOf(decider, error, stop)))
       if (last === undefined) return Effect.suspend(() => loop.starts())
-      const due = new Due(dueParts(parts, last), run, startMillis)
+      const due = new Due(compiledDue(compiled, last), run, startMillis)
       return asked(due.ask(last), (goes) => {
         if (goes) return loop.resumes(failures)
         const stop = due.stops()
         return after(
           run.stopped(stop),
-          Effect.succeed<AnySent>({ _tag: "Stopped", error: last.error, stop: endedOf(stop) })
+          Effect.succeed<AnySent>({ _tag: "Stopped", error: last.error, stop: storedStopOf(stop) })
         )
       })
     })
   }))
 
 /** Only the cost, which policies inside may have decided on, and the deadline of the whole. */
-const dueParts = (parts: Parts, { cost }: Retried): Parts => ({
-  ...parts,
+const compiledDue = (compiled: Compiled, { cost }: Retried): Compiled => ({
+  ...compiled,
   source: () => 0,
   adjusts: [],
-  quota: cost === 0 ? undefined : parts.quota ?? { cost, timeoutCost: cost, throttlingCost: cost, longPolling: false }
+  quota: cost === 0
+    ? undefined
+    : compiled.quota ?? { cost, timeoutCost: cost, throttlingCost: cost, longPolling: false }
 })
 
 const asked = (answer: Answer, next: (goes: boolean) => AnyEffect): AnyEffect =>

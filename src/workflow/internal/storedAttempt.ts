@@ -29,14 +29,14 @@ const Reason = Schema.Literals([
 ])
 
 /** The end of retrying, as stored. */
-const Ended = Schema.Struct({
+const StoredStop = Schema.Struct({
   reason: Reason,
   attempts: Schema.Int,
   gate: Schema.optionalKey(Schema.String),
   info: Schema.optionalKey(Facts)
 })
 
-type Ended = typeof Ended.Type
+type StoredStop = typeof StoredStop.Type
 
 /** The outcome of a send and the decision about it: one value, so that nothing can come between the two. */
 export const Sent = <Success extends Schema.Constraint, Error extends Schema.Constraint>(
@@ -56,8 +56,8 @@ export const Sent = <Success extends Schema.Constraint, Error extends Schema.Con
       step: Schema.Int,
       previousMillis: Schema.Finite
     }),
-    Schema.TaggedStruct("Stopped", { error, stop: Ended }),
-    Schema.TaggedStruct("Refused", { error: NotSent, stop: Ended })
+    Schema.TaggedStruct("Stopped", { error, stop: StoredStop }),
+    Schema.TaggedStruct("Refused", { error: NotSent, stop: StoredStop })
   ])
 
 /** A send that failed and is retried. */
@@ -76,11 +76,11 @@ export interface Retried {
 export type AnySent =
   | { readonly _tag: "Succeeded"; readonly value: unknown }
   | Retried
-  | { readonly _tag: "Stopped"; readonly error: unknown; readonly stop: Ended }
-  | { readonly _tag: "Refused"; readonly error: NotSent; readonly stop: Ended }
+  | { readonly _tag: "Stopped"; readonly error: unknown; readonly stop: StoredStop }
+  | { readonly _tag: "Refused"; readonly error: NotSent; readonly stop: StoredStop }
 
 /** The stored form of facts. */
-export const storedFacts = ({ fault, retryAfter, safety, throttling, timeout }: RetryInfo.RetryInfo): Facts => {
+export const storedInfo = ({ fault, retryAfter, safety, throttling, timeout }: RetryInfo.RetryInfo): Facts => {
   const facts = { safety, throttling, timeout, fault }
   return retryAfter === undefined ? facts : { ...facts, retryAfterMillis: Duration.toMillis(retryAfter) }
 }
@@ -90,13 +90,13 @@ export const factsOf = (facts: Facts | undefined): RetryInfo.RetryInfo | undefin
   facts && RetryInfo.make({ ...facts, retryAfter: facts.retryAfterMillis })
 
 /** The stored form of the end of retrying. */
-export const endedOf = ({ attempts, gate, info, reason }: Stop): Ended => ({
+export const storedStopOf = ({ attempts, gate, info, reason }: Stop): StoredStop => ({
   reason,
   attempts,
   ...(gate && { gate }),
-  ...(info && { info: storedFacts(info) })
+  ...(info && { info: storedInfo(info) })
 })
 
 /** The end of retrying, restored. */
-export const stopOf = ({ attempts, gate, info, reason }: Ended): Stop =>
+export const stopOf = ({ attempts, gate, info, reason }: StoredStop): Stop =>
   new Stop({ attempt: attempts, gate, info: factsOf(info) }, reason)

@@ -57,7 +57,7 @@ const byType = ({ errorType }: RetryErrorInfo): RetryInfo.RetryInfo | undefined 
   }
 }
 
-const factsOf = (info: RetryErrorInfo): Effect.Effect<RetryInfo.RetryInfo | undefined> =>
+const infoOf = (info: RetryErrorInfo): Effect.Effect<RetryInfo.RetryInfo | undefined> =>
   Effect.gen(function*() {
     const classifier = yield* CurrentClassifier
     const facts = Option.getOrUndefined(classify(classifier, info.error)) ?? byType(info)
@@ -112,7 +112,7 @@ export class SdkStrategy implements RetryStrategyV2 {
   private refresh(token: RetryToken, info: RetryErrorInfo): Effect.Effect<RetryStrategy.Token, unknown> {
     if (!this.owns(token)) return Effect.die(new RetryStrategy.InvalidToken({ reason: "foreign" }))
     if (get(info.error, "name") === "AbortError") return Effect.fail(info.error)
-    return Effect.flatMap(factsOf(info), (facts) => {
+    return Effect.flatMap(infoOf(info), (facts) => {
       const isRefused = info.errorType === "CLIENT_ERROR" && (facts === undefined || facts.safety === "No")
       const error = isRefused ? clientError : info.error
       return this.service.refreshRetryToken(token.token, error).pipe(

@@ -26,7 +26,7 @@ const special: RetryClassifier.RetryClassifier = (error) => {
 }
 
 /** The default chain between the two, applied to each cause: the cause of an abort is no reason to retry. */
-const known = RetryClassifier.followingCause(RetryClassifier.chain([
+const sdkClassifier = RetryClassifier.followingCause(RetryClassifier.chain([
   aborted,
   RetryClassifier.carried,
   RetryClassifier.effectErrors,
@@ -46,11 +46,11 @@ const faultOf = (error: unknown): RetryInfo.Fault | undefined => {
 export const classifier: RetryClassifier.RetryClassifier = (error) => {
   const own = RetryInfo.fromError(error)
   if (Option.isSome(own)) return own
-  return Option.map(known(error), (info) => RetryInfo.make({ ...info, fault: faultOf(error) ?? info.fault }))
+  return Option.map(sdkClassifier(error), (info) => RetryInfo.make({ ...info, fault: faultOf(error) ?? info.fault }))
 }
 
 /** The facts of an error that ended a send: those of the classifier, else not retryable. */
-const factsOf = (error: unknown): RetryInfo.RetryInfo =>
+const infoOf = (error: unknown): RetryInfo.RetryInfo =>
   Option.getOrElse(
     RetryClassifier.classify(classifier, error),
     () => RetryInfo.make({ safety: "No", fault: faultOf(error) })
@@ -69,7 +69,7 @@ const hide = (error: object, key: PropertyKey, value: unknown): void => {
 export const carry = (error: unknown): RetryInfo.RetryInfo => {
   const own = RetryInfo.fromError(error)
   if (Option.isSome(own)) return own.value
-  const info = factsOf(error)
+  const info = infoOf(error)
   if (typeof error === "object" && error !== null) hide(error, RetryInfo.TypeId, info)
   return info
 }

@@ -30,12 +30,12 @@ export const streamOf = (input: object): object | undefined => Object.values(inp
 const used = new WeakMap<object, SdkError | undefined>()
 
 /** Remembers that a stream is being sent. */
-export const leaves = (stream: object | undefined): void => {
+export const markSent = (stream: object | undefined): void => {
   if (stream !== undefined) used.set(stream, undefined)
 }
 
 /** Whether the stream has been sent. */
-export const hasLeft = (stream: object | undefined): boolean => stream !== undefined && used.has(stream)
+export const wasSent = (stream: object | undefined): boolean => stream !== undefined && used.has(stream)
 
 /** Remembers the error of a send that included the stream. */
 export const failed = (stream: object | undefined, error: SdkError): void => {

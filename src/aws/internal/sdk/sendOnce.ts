@@ -21,10 +21,10 @@ const retryMiddleware = "retryMiddleware"
 const isRecord = (u: unknown): u is Record<string, unknown> => typeof u === "object" && u !== null
 
 /** Replaces the SDK's retry loop: sends once, with the headers that tell retries from calls. */
-const once = (place: Place, leaves: () => void): FinalizeRequestMiddleware<any, any> => (next) => (args) => {
+const once = (place: Place, markSent: () => void): FinalizeRequestMiddleware<any, any> => (next) => (args) => {
   const headers = get(args.request, "headers")
   if (isRecord(headers)) Object.assign(headers, place.headers)
-  leaves()
+  markSent()
   return next(args).then((result) => {
     const metadata: unknown = result.output.$metadata
     if (isRecord(metadata)) {
@@ -53,8 +53,8 @@ export const sender = <I extends object, In extends I, O extends MetadataBearer,
   client: Client<I, O, C>,
   command: Command<I, In, O, Out, C>
 ) =>
-(options: HttpHandlerOptions, place: Place, leaves: () => void): Promise<Out> => {
-  const stack = onceStack(client.middlewareStack, once(place, leaves))
+(options: HttpHandlerOptions, place: Place, markSent: () => void): Promise<Out> => {
+  const stack = onceStack(client.middlewareStack, once(place, markSent))
   const view: Client<I, O, C> = Object.create(client, {
     middlewareStack: { value: stack, writable: true, configurable: true }
   })
