@@ -18,7 +18,7 @@ export const layerWaiting = Layer.merge(RetryQuota.layer(), AdaptiveRateLimiter.
 export const put = (send: Send) => send.pipe(withRetry(awsAdaptive))
 
 /** A web request has no time: it fails immediately, and tells its own client when to come back. */
-export const layerFailing = Layer.merge(RetryQuota.layer(), AdaptiveRateLimiter.layer({ whenExceeded: "fail" }))
+export const layerFailing = Layer.merge(RetryQuota.layer(), AdaptiveRateLimiter.layer({ onExceeded: "fail" }))
 
 export const putOrBusy = (send: Send) =>
   put(send).pipe(

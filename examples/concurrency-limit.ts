@@ -30,7 +30,7 @@ export const reindex = <A, E>(send: Effect.Effect<A, E>) =>
   load(send).pipe(Effect.provideService(CurrentCriticality, "sheddable"))
 
 /** A bulkhead: never more than ten at a time. */
-export const bulkhead = ConcurrencyLimiter.layer({ rule: ConcurrencyLimiter.fixed(10), whenFull: "fail" })
+export const bulkhead = ConcurrencyLimiter.layer({ rule: ConcurrencyLimiter.fixed(10), onExceeded: "fail" })
 
 /** Opens a stream or a body, such as that of a response. Each attempt holds its slot until it is read, or has failed. */
 export const reading = Effect.map(

@@ -23,7 +23,7 @@ const send = Effect.suspend(() => ++sends % 3 === 0 ? Effect.fail(new Overloaded
 export const order = send.pipe(withRetry(awsStandard), Effect.provide(ResourceLimiters.quota("orders")))
 
 /** The metrics, for at most 50 resources, and what the calls share. */
-export const observed = Layer.merge(RetryMetrics.layer({ maxResources: 50 }), ResourceLimiters.layer())
+export const observed = Layer.merge(RetryMetrics.layer({ capacity: 50 }), ResourceLimiters.layer())
 
 /** Effect's exporter, at `/metrics`. */
 export const exported = (port: number) =>

@@ -21,7 +21,7 @@ export class RecentShare implements RetryQuotaStore.RetryQuotaStore {
   readonly capacity = 100
   readonly successIncrement = 0.1
   readonly firstAttemptCost = 0
-  readonly whenExhausted = "stop"
+  readonly onExceeded = "stop"
   /** One entry per second, oldest first: at most ten. */
   private earned: Array<Earned> = []
   private latest = 0

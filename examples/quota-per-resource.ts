@@ -26,7 +26,7 @@ export const balanceOf = (table: string) =>
 export const layer = ResourceLimiters.layer({ quota: { capacity: 10 }, idleTimeToLive: "1 hour" })
 
 /** Metrics of each table, for at most 50 of them. The rest are counted together. */
-export const metrics = RetryMetrics.layer({ maxResources: 50 })
+export const metrics = RetryMetrics.layer({ capacity: 50 })
 
 /** Everything a service may need, one each. Without the adaptive limiter: the concurrency limit holds sends back. */
 export const guarded = ResourceLimiters.layer({

@@ -47,5 +47,5 @@ const program = Effect.gen(function*() {
 
 main(
   import.meta.url,
-  inVirtualTime(program).pipe(Effect.provide(AdaptiveRateLimiter.layer({ whenExceeded: "fail" })))
+  inVirtualTime(program).pipe(Effect.provide(AdaptiveRateLimiter.layer({ onExceeded: "fail" })))
 )

@@ -74,9 +74,9 @@ export interface Service {
   /** The maximum number of tokens. */
   readonly capacity: number
   /** What happens to a retry without enough tokens: it is refused, or it waits for the refill. */
-  readonly whenExhausted: "stop" | "wait"
+  readonly onExceeded: "stop" | "wait"
   /**
-   * Takes tokens. If there are too few, it returns none under `whenExhausted: "stop"`, and waits under `"wait"`, first
+   * Takes tokens. If there are too few, it returns none under `onExceeded: "stop"`, and waits under `"wait"`, first
    * come, first served. Fails if `cost` is not a finite number of at least 0, or exceeds the capacity.
    */
   readonly reserve: (cost: number) => Effect.Effect<Option.Option<Reservation>, InvalidOption>
@@ -151,12 +151,12 @@ export interface Options {
   readonly successIncrement?: number | undefined
   /**
    * Tokens that a first attempt takes: from 0 to `capacity`. A success adds `successIncrement`. Without enough tokens
-   * the attempt waits or fails with `QuotaExhausted`, as `whenExhausted` says; the types of attempts do not show that
+   * the attempt waits or fails with `QuotaExhausted`, as `onExceeded` says; the types of attempts do not show that
    * error. Default 0: first attempts are free.
    */
   readonly firstAttemptCost?: number | undefined
   /** What happens to a retry without enough tokens. `"wait"` needs a refill. Default `"stop"`. */
-  readonly whenExhausted?: "stop" | "wait" | undefined
+  readonly onExceeded?: "stop" | "wait" | undefined
   /**
    * How many may wait for tokens: a whole number of at least 0, or `Infinity`. Beyond that the quota counts as
    * exhausted. Default 100,000.
@@ -194,12 +194,12 @@ export const validated = (options: Options, check = checksOf("RetryQuota.make", 
     refillPerMilli: refillPerSecond / 1000,
     successIncrement: upToCapacity("successIncrement", Math.min(1, capacity)),
     firstAttemptCost: upToCapacity("firstAttemptCost", 0),
-    whenExhausted: check.oneOf("whenExhausted", options.whenExhausted, ["stop", "wait"], "stop"),
+    onExceeded: check.oneOf("onExceeded", options.onExceeded, ["stop", "wait"], "stop"),
     maxWaiters: check.count("maxWaiters", options.maxWaiters, 0, 100_000)
   }
   rejectUnknown(check, options)
-  return valid.whenExhausted === "wait" && refillPerSecond === 0
-    ? check.reject("refillPerSecond", refillPerSecond, `above 0 when whenExhausted is "wait"`)
+  return valid.onExceeded === "wait" && refillPerSecond === 0
+    ? check.reject("refillPerSecond", refillPerSecond, `above 0 when onExceeded is "wait"`)
     : valid
 }
 
@@ -250,7 +250,7 @@ const reserved = (store: RetryQuotaStore, cost: number): Effect.Effect<Option.Op
  *   capacity: 1,
  *   successIncrement: 0,
  *   firstAttemptCost: 0,
- *   whenExhausted: "stop",
+ *   onExceeded: "stop",
  *   reserve: () => undefined,
  *   deposit: () => undefined,
  *   balance: () => 0
@@ -267,8 +267,8 @@ export const fromStore = (store: RetryQuotaStore): Service => {
     get capacity() {
       return store.capacity
     },
-    get whenExhausted() {
-      return store.whenExhausted
+    get onExceeded() {
+      return store.onExceeded
     },
     store,
     reserve: (cost) =>

@@ -60,7 +60,7 @@ export type Shortage = "refused" | void
  * Without `hold`, the result says why there are no tokens: `"refused"` if more patience would not have helped, for
  * example because too many callers already wait; `undefined` if they are not available within this patience, or if the
  * store cannot tell. A call with a deadline then stops with `"quota-exhausted"` or `"deadline"`. In a store whose
- * `whenExhausted` is `"stop"`, both are a refusal.
+ * `onExceeded` is `"stop"`, both are a refusal.
  *
  * @category models
  * @since 0.1.0
@@ -84,7 +84,7 @@ export interface RetryQuotaStore {
   /** Tokens that a first send takes: from 0 to `capacity`; 0 if first sends are free. */
   readonly firstAttemptCost: number
   /** Whether a retry without tokens is refused, or waits for them. */
-  readonly whenExhausted: "stop" | "wait"
+  readonly onExceeded: "stop" | "wait"
   /**
    * Takes `cost` tokens (0 or more). Returns the reservation, `undefined` if refused, or a way to ask if the result is
    * not available yet. A store that counts retries takes one for any cost above 0.

@@ -412,7 +412,7 @@ describe("secrets planted in requests and responses", () => {
 
   it.effect("appear in no error that the library itself makes", () =>
     Effect.gen(function*() {
-      const limiter = yield* AdaptiveRateLimiter.make({ whenExceeded: "fail" })
+      const limiter = yield* AdaptiveRateLimiter.make({ onExceeded: "fail" })
       yield* limiter.update(true)
       const send = attempt(Effect.fail({ message: secret }))
       const refused = yield* Effect.flip(Effect.provideService(send, AdaptiveRateLimiter.AdaptiveRateLimiter, limiter))

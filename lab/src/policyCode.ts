@@ -70,11 +70,11 @@ const quotaCode = ({ budget, quota }: Settings): ReadonlyArray<string> => {
 const concurrencyCode = (policy: Policy): ReadonlyArray<string> => {
   const settings = concurrencyIn(policy)
   if (settings === undefined || settings.published !== undefined) return []
-  const { limit, maxWait, maxWaiters, order, published: _, whenFull, ...adaptive } = settings
+  const { limit, maxWait, maxWaiters, order, published: _, onExceeded, ...adaptive } = settings
   const rule = limit === undefined
     ? applied("ConcurrencyLimiter.adaptive", adaptive)
     : `ConcurrencyLimiter.fixed(${limit})`
-  const others = literal({ maxWait, maxWaiters, order, whenFull }).replace(/^\{ ?/, "").replace(/ ?\}$/, "")
+  const others = literal({ maxWait, maxWaiters, order, onExceeded }).replace(/^\{ ?/, "").replace(/ ?\}$/, "")
   return [`ConcurrencyLimiter.layer({ rule: ${rule}${others === "" ? "" : `, ${others}`} })`]
 }
 

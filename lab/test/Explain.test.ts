@@ -312,7 +312,7 @@ describe("Explain", () => {
     })
 
     it("waits for a quota that makes it wait, within the deadline", () => {
-      const quota = { capacity: 10, initial: 0, refillPerSecond: 2, whenExhausted: "wait" } as const
+      const quota = { capacity: 10, initial: 0, refillPerSecond: 2, onExceeded: "wait" } as const
       const explanation = explain(awsStandard, { quota })
       assert.deepStrictEqual(explanation.retries.map(({ latestMillis }) => latestMillis), [3500, 7000])
       assert.strictEqual(explanation.latency.maxMillis, 7000)

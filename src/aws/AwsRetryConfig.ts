@@ -322,7 +322,7 @@ const made = (
     policy: isAdaptive ? RetryPolicy.requires(standard, Limiter.AdaptiveRateLimiter) : standard,
     layer: Layer.mergeAll(
       RetryQuota.layer(),
-      isAdaptive ? Limiter.layer({ whenExceeded: options.sendToken }) : Limiter.layerUnlimited,
+      isAdaptive ? Limiter.layer({ onExceeded: options.sendToken }) : Limiter.layerUnlimited,
       RetryClassifier.layer(ReferenceClassifier.classifier)
     )
   }

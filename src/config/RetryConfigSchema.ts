@@ -89,7 +89,7 @@ const Quota = Schema.Struct({
   refillPerSecond: maybe(Amount, "Tokens added per second. Default 0."),
   successIncrement: maybe(Amount, "Tokens added by a call that succeeds without a retry. Default 1."),
   firstAttemptCost: maybe(Amount, "Tokens that a first attempt takes. Default 0."),
-  whenExhausted: maybe(
+  onExceeded: maybe(
     Schema.Literals(["stop", "wait"]),
     "What a retry does if there are too few tokens. Default \"stop\"."
   ),
@@ -104,7 +104,7 @@ const Limiter = Schema.Struct({
   scaleConstant: maybe(Above, "How steep the CUBIC curve is. Default 0.4."),
   smoothing: maybe(Share, "The weight of the latest measurement. Default 0.8."),
   measurementBucketDuration: maybe(Time, "How long one measurement of the send rate lasts. Default half a second."),
-  whenExceeded: maybe(
+  onExceeded: maybe(
     Schema.Literals(["wait", "fail"]),
     "What a send does if there is no token. Default \"wait\"."
   ),
@@ -120,7 +120,7 @@ const Concurrency = Schema.Struct({
   increase: maybe(Above, "What a success adds while at least half of the limit is used. Default 0.25."),
   decrease: maybe(Share, "The share of the sends in flight that a drop cuts the limit to. Default 0.7."),
   slowerThan: maybe(Time, "A success slower than this counts as a drop. Default: none does."),
-  whenFull: maybe(Schema.Literals(["wait", "fail"]), "What a send does if there is no slot. Default \"wait\"."),
+  onExceeded: maybe(Schema.Literals(["wait", "fail"]), "What a send does if there is no slot. Default \"wait\"."),
   maxWait: maybe(
     Time,
     "How long a send waits for a slot. Default 250 milliseconds, or a quarter of the last timeout seen."

@@ -158,7 +158,7 @@ export class Decider implements Failing, Offer {
   /** Asks a remote quota, or waits for tokens, as long as the retry can still begin before the deadline. */
   protected asked(ask: Ask): Answer {
     const { deadlineAtMillis, run } = this
-    const waits = run.environment.store!.whenExhausted === "wait"
+    const waits = run.environment.store!.onExceeded === "wait"
     if (waits && !this.delayed()) return false
     const patience = deadlineAtMillis === Infinity
       ? Infinity

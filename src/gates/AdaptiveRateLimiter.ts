@@ -147,7 +147,7 @@ export interface Options {
   /** How long one measurement of the send rate lasts, a nanosecond or longer. Default half a second. */
   readonly measurementBucketDuration?: Duration.Input | undefined
   /** What a send does when there is no token. Default `"wait"`. */
-  readonly whenExceeded?: "wait" | "fail" | undefined
+  readonly onExceeded?: "wait" | "fail" | undefined
   /** How many sends may wait: a whole number of at least 0, or `Infinity`. Default 100,000. */
   readonly maxWaiters?: number | undefined
   /**
@@ -195,7 +195,7 @@ export const validated = (
     restore,
     scaleConstant = 0.4,
     smoothing = 0.8,
-    whenExceeded = "wait"
+    onExceeded = "wait"
   } = options
   return rejectUnknown(check, options, {
     restore: restored(check, restore),
@@ -208,7 +208,7 @@ export const validated = (
       measurementBucketSeconds:
         Math.max(1e-6, check.positiveDuration("measurementBucketDuration", measurementBucketDuration)) / 1000
     },
-    whenExceeded: check.oneOf("whenExceeded", whenExceeded, ["wait", "fail"]),
+    onExceeded: check.oneOf("onExceeded", onExceeded, ["wait", "fail"]),
     maxWaiters: check.count("maxWaiters", maxWaiters, 0),
     refused: (reason, millis) => new RateLimitExceeded({ reason, retryAfter: Duration.millis(millis) })
   })
@@ -315,7 +315,7 @@ export const layerFor = (name: string, options: Options = {}): Layer.Layer<Adapt
  *
  * ```ts
  * const limiterLayer = AdaptiveRateLimiter.layerConfig({
- *   whenExceeded: Config.Literals(["wait", "fail"], "WHEN_EXCEEDED").pipe(Config.withDefault("wait"))
+ *   onExceeded: Config.Literals(["wait", "fail"], "ON_EXCEEDED").pipe(Config.withDefault("wait"))
  * })
  * ```
  *

@@ -239,7 +239,7 @@ export interface Options {
    */
   readonly isDrop?: ((outcome: SendGate.Outcome) => boolean) | undefined
   /** What a send does when there is no free slot. Default `"wait"`. */
-  readonly whenFull?: "wait" | "fail" | undefined
+  readonly onExceeded?: "wait" | "fail" | undefined
   /**
    * How long a send waits for a slot before it is rejected: a finite duration above 0. Default 250 milliseconds; with
    * the {@link adaptive} limit a quarter of the last timeout seen, if that is shorter.
@@ -364,7 +364,7 @@ export const validated = (options: Options): ConcurrencyOptions<ConcurrencyLimit
   return rejectUnknown(check, options, {
     rule,
     outcomeOf: outcomes(predicate(check, "isDrop", options.isDrop, isOverload)),
-    whenFull: check.oneOf("whenFull", options.whenFull, ["wait", "fail"], "wait"),
+    onExceeded: check.oneOf("onExceeded", options.onExceeded, ["wait", "fail"], "wait"),
     maxWaitMillis: maxWait === 0 ? rule.maxWaitMillis : () => maxWait,
     maxWaiters: check.count("maxWaiters", maxWaiters, 0),
     order: check.oneOf("order", options.order, ["fifo", "lifo"], "fifo"),

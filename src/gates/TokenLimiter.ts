@@ -125,7 +125,7 @@ export interface Options {
   /** Reads the usage from the value of a success, or a part of a stream. If it throws, none. Default {@link usageOf}. */
   readonly usage?: ((value: unknown) => Usage | undefined) | undefined
   /** What a send does without enough tokens. Default `"wait"`. */
-  readonly whenFull?: "wait" | "fail" | undefined
+  readonly onExceeded?: "wait" | "fail" | undefined
   /** How long a send waits before it is rejected: a finite duration above 0. Default twice `per`. */
   readonly maxWait?: Duration.Input | undefined
   /** How many sends may wait: a whole number of at least 0, or `Infinity`. Default 10,000. */
@@ -301,7 +301,7 @@ const validated = (options: Options): TokenOptions<TokenLimitExceeded> => {
     usage: usage as TokenOptions<TokenLimitExceeded>["usage"],
     estimateOf: (context) => expectedOf(Context.get(context, CurrentEstimate)),
     meterOf: (context) => Context.get(context, CurrentMeter),
-    whenFull: check.oneOf("whenFull", options.whenFull, ["wait", "fail"], "wait"),
+    onExceeded: check.oneOf("onExceeded", options.onExceeded, ["wait", "fail"], "wait"),
     maxWaiters: check.count("maxWaiters", maxWaiters, 0),
     refused
   })

@@ -2,7 +2,7 @@
  * Metrics of retrying, as an observer. Without {@link layer} they cost nothing.
  *
  * Each has an attribute `resource` where `RetryObserver.CurrentResource` names one, as `ResourceLimiters` does: at most
- * `maxResources` of them, and `"(others)"` for the rest. From the call itself, metrics carry only OpenTelemetry's
+ * `capacity` of them, and `"(others)"` for the rest. From the call itself, metrics carry only OpenTelemetry's
  * `error.type`. Names and units follow Prometheus, so its exporter and the OTLP exporter give the same names.
  *
  * The package has a dashboard for them, `examples/grafana/effect-retry.json`, and alerts, `examples/grafana/alerts.yml`.
@@ -229,7 +229,7 @@ export interface Options {
    * How many resources have their own metrics: a whole number of at least 0, or `Infinity`. The first ones seen keep
    * theirs. The rest are counted together, as `"(others)"`, and have no gauges. Default 100.
    */
-  readonly maxResources?: number | undefined
+  readonly capacity?: number | undefined
 }
 
 /** The metric with more attributes, made once for all their values. */
@@ -377,11 +377,11 @@ class Registered {
   private readonly others = new Series(others)
   private readonly named = new Map<string, Series>()
 
-  of(resource: string | undefined, maxResources: number): Series {
+  of(resource: string | undefined, capacity: number): Series {
     if (resource === undefined) return this.unnamed
     const existing = this.named.get(resource)
     if (existing !== undefined) return existing
-    if (resource === others || this.named.size >= maxResources) return this.others
+    if (resource === others || this.named.size >= capacity) return this.others
     const made = new Series(resource)
     this.named.set(resource, made)
     return made
@@ -469,9 +469,9 @@ const counting = (seriesOf: SeriesOf) => ({
 
 const made = (options: Options = {}, constructorName: string) => {
   const check = checksOf(constructorName, options)
-  const maxResources = check.count("maxResources", options.maxResources, 0, 100)
+  const capacity = check.count("capacity", options.capacity, 0, 100)
   rejectUnknown(check, options)
-  const seriesOf: SeriesOf = (context) => registeredIn(context).of(Context.get(context, CurrentResource), maxResources)
+  const seriesOf: SeriesOf = (context) => registeredIn(context).of(Context.get(context, CurrentResource), capacity)
   return { ...timing(seriesOf), ...counting(seriesOf) }
 }
 

@@ -149,8 +149,8 @@ const validFallback = (shared: StoreOptions, input: FallbackOptions = {}): Quota
     ? undefined
     : check.between("fallback.initial", input.initial, 0, capacity)
   const refillPerSecond = check.amount("fallback.refillPerSecond", input.refillPerSecond ?? shared.refillPerSecond)
-  if (shared.whenExhausted === "wait" && refillPerSecond === 0) {
-    check.reject("fallback.refillPerSecond", refillPerSecond, `above 0 when whenExhausted is "wait"`)
+  if (shared.onExceeded === "wait" && refillPerSecond === 0) {
+    check.reject("fallback.refillPerSecond", refillPerSecond, `above 0 when onExceeded is "wait"`)
   }
   check.names.add("fallback.initial")
   rejectUnknown(check, input, undefined, "fallback.")
@@ -187,8 +187,8 @@ export const validated = (options: Options): Valid => {
   const times = validTimes(check, options)
   check.names.add("fallback")
   const store = RetryQuota.validated(options, check)
-  const { capacity, initial, maxWaiters, refillPerSecond, whenExhausted } = store
-  const inOrder = whenExhausted === "wait" && maxWaiters > 0
+  const { capacity, initial, maxWaiters, refillPerSecond, onExceeded } = store
+  const inOrder = onExceeded === "wait" && maxWaiters > 0
   return {
     name: options.name,
     store,

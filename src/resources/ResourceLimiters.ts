@@ -75,7 +75,7 @@ export interface Service {
    * for observers.
    */
   readonly use: (key: string) => Effect.Effect<Resource, never, Scope.Scope>
-  /** How many resources there are, in use or idle: at most `maxResources`. */
+  /** How many resources there are, in use or idle: at most `capacity`. */
   readonly count: Effect.Effect<number>
 }
 
@@ -130,7 +130,7 @@ export interface Options<out R = never> {
   /** How long an unused resource is kept: a finite duration above 0. Default 10 minutes. */
   readonly idleTimeToLive?: Duration.Input | undefined
   /** How many resources are kept: a whole number of at least 1, or `Infinity`. Default 100,000. */
-  readonly maxResources?: number | undefined
+  readonly capacity?: number | undefined
 }
 
 type QuotaLayer<R> = Layer.Layer<RetryQuota.RetryQuota, never, R>
@@ -417,7 +417,7 @@ const withMillis = <A>(f: (nowMillis: number) => A): Effect.Effect<A> =>
  * **Details**
  *
  * A resource idle for `idleTimeToLive` is forgotten, and starts again with a full quota: so make it longer than outages
- * last. With more than `maxResources`, the one idle longest is forgotten early, of those that are as a new one would be
+ * last. With more than `capacity`, the one idle longest is forgotten early, of those that are as a new one would be
  * (a full quota, nothing throttled, cut, rejected or closed) if there are any: keys that strangers invent wipe out no
  * outage. If none is idle, the one whose last use began first goes. Calls that use it keep it until they end.
  *
@@ -447,7 +447,7 @@ export const layer = <R = never>(options: Options<R> = {}): Layer.Layer<Resource
   const check = checksOf("ResourceLimiters.layer", options)
   const bounds = {
     idleMillis: check.positiveDuration("idleTimeToLive", options.idleTimeToLive ?? 600_000),
-    maxEntries: check.count("maxResources", options.maxResources ?? 100_000, 1)
+    maxEntries: check.count("capacity", options.capacity ?? 100_000, 1)
   }
   also(check, "quota", "limiter", "concurrency", "throttle", "coolDown", "hedge")
   const recipe = rejectUnknown(check, options, recipeOf(options))

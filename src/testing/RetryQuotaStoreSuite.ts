@@ -29,7 +29,7 @@ import { Subject } from "./internal/storeSubject.ts"
  */
 export interface Options {
   /** What the store does with a retry when there are too few tokens. Default `"stop"`. */
-  readonly whenExhausted?: "stop" | "wait" | undefined
+  readonly onExceeded?: "stop" | "wait" | undefined
   /**
    * Lets milliseconds pass for a store outside the program, such as `Effect.sleep`. Default: a `TestClock` is moved.
    * Without a `TestClock`, laws that interrupt a call at every step are left out.
@@ -52,10 +52,10 @@ export const laws = <E, R>(
   options: Options = {}
 ): ReadonlyArray<Law<Exclude<R, Scope.Scope>>> => {
   const check = checksOf("RetryQuotaStoreSuite.laws", options)
-  also(check, "elapse", "slack", "whenExhausted")
+  also(check, "elapse", "slack", "onExceeded")
   rejectUnknown(check, options)
-  const { elapse, slack = 0, whenExhausted = "stop" } = options
+  const { elapse, slack = 0, onExceeded = "stop" } = options
   const time = elapse === undefined ? virtual : { elapse: callable(check, "elapse", elapse), isVirtual: false }
   const subject = Effect.map(Effect.orDie(make), (store) => new Subject(store, time, slack))
-  return lawsOf(subject, time, whenExhausted)
+  return lawsOf(subject, time, onExceeded)
 }

@@ -7,7 +7,7 @@
  * ```ts
  * const pass: SendGate.Pass = { settle: () => undefined, cancel: () => undefined }
  * const makeGate = Effect.succeed<SendGate.SendGate>({ order: 50, enter: (send) => send.hold(pass) })
- * const laws = SendGateSuite.laws(makeGate, { whenFull: "never" })
+ * const laws = SendGateSuite.laws(makeGate, { onExceeded: "never" })
  * // for (const law of laws) it.effect(law.name, () => law.run)
  * ```
  *
@@ -33,7 +33,7 @@ export interface Options {
    * What the gate does with sends once enough have passed: it makes them wait, refuses them, or never holds one back.
    * Default `"waits"`.
    */
-  readonly whenFull?: "waits" | "refuses" | "never" | undefined
+  readonly onExceeded?: "waits" | "refuses" | "never" | undefined
   /** How many sends are tried until the gate holds one back: a whole number of at least 1. Default 100. */
   readonly most?: number | undefined
   /**
@@ -55,10 +55,10 @@ export const laws = <E, E2, R>(
   options: Options = {}
 ): ReadonlyArray<Law<Exclude<R, Scope.Scope>>> => {
   const check = checksOf("SendGateSuite.laws", options)
-  const { most = 100, reopens = true, whenFull = "waits" } = options
+  const { most = 100, reopens = true, onExceeded = "waits" } = options
   check.count("most", most, 1)
-  check.oneOf("whenFull", whenFull, ["waits", "refuses", "never"])
+  check.oneOf("onExceeded", onExceeded, ["waits", "refuses", "never"])
   flag(check, "reopens", reopens)
   rejectUnknown(check, options)
-  return gateLawsOf(Effect.map(Effect.orDie(make), (gate) => new GateSubject(gate, most)), whenFull, reopens)
+  return gateLawsOf(Effect.map(Effect.orDie(make), (gate) => new GateSubject(gate, most)), onExceeded, reopens)
 }

@@ -202,7 +202,7 @@ describe("AwsSdk.makeRetryStrategy", () => {
         const { error } = yield* played(get(client))
         assert.strictEqual(error._tag, "RateLimitExceeded")
         assert.strictEqual(requests.length, 0)
-      }).pipe(withQuota(), Effect.provide(AdaptiveRateLimiter.layer({ whenExceeded: "fail" }))))
+      }).pipe(withQuota(), Effect.provide(AdaptiveRateLimiter.layer({ onExceeded: "fail" }))))
 
     it.effect("ends a call whose retry the limiter refuses with the error of the client", () =>
       Effect.gen(function*() {
@@ -210,7 +210,7 @@ describe("AwsSdk.makeRetryStrategy", () => {
         const { attempts, error } = yield* played(get(client), 10)
         assert.deepStrictEqual([error.name, attempts, requests.length], ["ThrottlingException", 1, 1])
         assert.strictEqual(yield* RetryQuota.balance, 500)
-      }).pipe(withQuota(), Effect.provide(AdaptiveRateLimiter.layer({ whenExceeded: "fail" }))))
+      }).pipe(withQuota(), Effect.provide(AdaptiveRateLimiter.layer({ onExceeded: "fail" }))))
 
     it.effect("gives the client its mode", () =>
       Effect.gen(function*() {

@@ -111,7 +111,7 @@ describe("Kotlin's guide", () => {
 
   it.effect("a bucket that is not refilled stops, whatever useCircuitBreakerMode says", () =>
     Effect.gen(function*() {
-      assert.strictEqual((yield* RetryQuota.RetryQuota).whenExhausted, "stop")
+      assert.strictEqual((yield* RetryQuota.RetryQuota).onExceeded, "stop")
     }).pipe(Effect.provide(
       Kotlin.standardRetryTokenBucket({ refillUnitsPerSecond: 0, useCircuitBreakerMode: false }).layer
     )))

@@ -30,7 +30,7 @@ export const timed = (count: number, calls: number): Promise<ReadonlyArray<numbe
     if ((yield* held) !== count) throw new Error("a resource was forgotten before its time")
     return samples
   })
-  return Effect.runPromise(Effect.provide(Effect.orDie(program), ResourceLimiters.layer({ maxResources: count })))
+  return Effect.runPromise(Effect.provide(Effect.orDie(program), ResourceLimiters.layer({ capacity: count })))
 }
 
 /** Bytes that a resource keeps which has been called once and failed once, and timers that run for all of them. */
@@ -52,7 +52,7 @@ export const kept = async (count: number): Promise<{ readonly bytes: number; rea
     const bytes = (heap() - before) / count
     return { bytes, timers: process.getActiveResourcesInfo().filter((name) => name === "Timeout").length }
   })
-  return Effect.runPromise(Effect.provide(Effect.orDie(program), ResourceLimiters.layer({ maxResources: Infinity })))
+  return Effect.runPromise(Effect.provide(Effect.orDie(program), ResourceLimiters.layer({ capacity: Infinity })))
 }
 
 const idleMillis = 500
@@ -69,6 +69,6 @@ export const leftOf = (count: number): Promise<number> => {
     return left
   })
   return Effect.runPromise(
-    Effect.provide(Effect.orDie(program), ResourceLimiters.layer({ idleTimeToLive: idleMillis, maxResources: count }))
+    Effect.provide(Effect.orDie(program), ResourceLimiters.layer({ idleTimeToLive: idleMillis, capacity: count }))
   )
 }

@@ -12,7 +12,7 @@ const drained = {
   capacity: 10,
   initial: 0,
   refillPerSecond: 0.001,
-  whenExhausted: "wait",
+  onExceeded: "wait",
   maxWaiters: Infinity
 } as const
 

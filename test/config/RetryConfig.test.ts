@@ -36,7 +36,7 @@ const everything = {
         refillPerSecond: 1,
         successIncrement: 0.5,
         firstAttemptCost: 0,
-        whenExhausted: "wait",
+        onExceeded: "wait",
         maxWaiters: "Infinity"
       },
       limiter: {
@@ -46,10 +46,10 @@ const everything = {
         scaleConstant: 0.3,
         smoothing: 0.7,
         measurementBucketDuration: "250ms",
-        whenExceeded: "fail",
+        onExceeded: "fail",
         maxWaiters: 10
       },
-      concurrency: { limit: 50, whenFull: "wait", maxWait: "1 second", maxWaiters: 5, order: "lifo" },
+      concurrency: { limit: 50, onExceeded: "wait", maxWait: "1 second", maxWaiters: 5, order: "lifo" },
       coolDown: { atMost: "30 seconds", spread: 0.5, maxWait: 0, maxWaiters: 3 },
       throttle: { k: 1.5, window: "30 seconds", maxRejection: 1, counts: "sent" },
       budgets: {
@@ -116,7 +116,7 @@ const bad: ReadonlyArray<readonly [json: unknown, field: string, expected: strin
   ],
   [{ resources: { orders: { quota: { initial: 900 } } } }, "resources.orders.quota.initial", "a number from 0", false],
   [
-    { resources: { orders: { quota: { whenExhausted: "wait" } } } },
+    { resources: { orders: { quota: { onExceeded: "wait" } } } },
     "resources.orders.quota.refillPerSecond",
     "",
     false

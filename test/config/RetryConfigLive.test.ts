@@ -340,8 +340,8 @@ describe("a live policy", () => {
   it.effect("code that keeps the quota of a resource sees its new capacity, and what happens without tokens", () =>
     Effect.gen(function*() {
       const quota = yield* RetryQuota.RetryQuota.pipe(Effect.provide(RetryConfig.resource("orders")))
-      yield* RetryConfig.set(orders({ quota: { capacity: 900, refillPerSecond: 1, whenExhausted: "wait" } }))
-      assert.deepStrictEqual([quota.capacity, quota.whenExhausted], [900, "wait"])
+      yield* RetryConfig.set(orders({ quota: { capacity: 900, refillPerSecond: 1, onExceeded: "wait" } }))
+      assert.deepStrictEqual([quota.capacity, quota.onExceeded], [900, "wait"])
       assert.strictEqual((yield* quota.reserve(700))._tag, "Some")
     }).pipe(Effect.provide(RetryConfig.layer(orders({ quota: { capacity: 500 } })))))
 
@@ -351,7 +351,7 @@ describe("a live policy", () => {
         Effect.succeed(Context.getOrUndefined(context, ConcurrencyLimiter.ConcurrencyLimiter) !== undefined)
       ).pipe(RetryConfig.retry("orders"))
       assert.isFalse(yield* gates)
-      yield* RetryConfig.set(orders({ concurrency: { limit: 1, whenFull: "fail" } }))
+      yield* RetryConfig.set(orders({ concurrency: { limit: 1, onExceeded: "fail" } }))
       assert.isTrue(yield* gates)
       const held = yield* Effect.forkChild(Effect.never.pipe(RetryConfig.retry("orders")), { startImmediately: true })
       const refused = yield* Effect.exit(Effect.void.pipe(RetryConfig.retry("orders")))
@@ -374,7 +374,7 @@ describe("a live policy", () => {
       assert.strictEqual(call.sends, 2)
     }).pipe(Effect.provide(RetryConfig.layer(orders({
       policy: attempts(9),
-      quota: { capacity: 1, refillPerSecond: 0.000_001, whenExhausted: "wait" }
+      quota: { capacity: 1, refillPerSecond: 0.000_001, onExceeded: "wait" }
     })))))
 })
 

@@ -153,7 +153,7 @@ describe.each(drivers)("$form", ({ run }) => {
         const fiber = yield* Effect.forkChild(run(Clock.currentTimeMillis, awsStandard))
         yield* TestClock.adjust("1 minute")
         assert.strictEqual(yield* Fiber.join(fiber), 2000)
-      }).pipe(quota({ initial: 0, refillPerSecond: 2, whenExhausted: "wait" })))
+      }).pipe(quota({ initial: 0, refillPerSecond: 2, onExceeded: "wait" })))
 
     it.effect("interrupted at any step, has paid only if it was sent", () =>
       Effect.gen(function*() {
@@ -391,7 +391,7 @@ describe("withRetry", () => {
       const quota = yield* RetryQuota.make({
         capacity: 30,
         initial: options.tokens,
-        ...(options.wait ? { refillPerSecond: 4, whenExhausted: "wait" as const } : undefined)
+        ...(options.wait ? { refillPerSecond: 4, onExceeded: "wait" as const } : undefined)
       })
       const log: Array<unknown> = []
       let sends = 0

@@ -122,7 +122,7 @@ const store: RetryQuotaStore.RetryQuotaStore = {
   capacity: 10,
   successIncrement: 0,
   firstAttemptCost: 0,
-  whenExhausted: "stop",
+  onExceeded: "stop",
   reserve: () => undefined,
   deposit: () => undefined,
   balance: () => 10
@@ -133,7 +133,7 @@ describe.each(Object.entries(drivers))("%s", (_, { run, sendsAnyway }) => {
     const refusing: Readonly<Record<string, Partial<RetryQuotaStore.RetryQuotaStore>>> = {
       "always refuses": {},
       "is asked without success": { reserve: () => () => Effect.void },
-      "waits without success": { whenExhausted: "wait", reserve: () => () => Effect.sleep("1 second") }
+      "waits without success": { onExceeded: "wait", reserve: () => () => Effect.sleep("1 second") }
     }
     for (const [name, changes] of Object.entries(refusing)) {
       it.effect(`that ${name} makes no retry`, () =>
@@ -179,7 +179,7 @@ describe.each(Object.entries(drivers))("%s", (_, { run, sendsAnyway }) => {
       }
       const quota = RetryQuota.fromStore({
         ...store,
-        whenExhausted: "wait",
+        onExceeded: "wait",
         reserve: () => (_, hold) => {
           late = () => hold(reservation)
           return Effect.never

@@ -171,7 +171,7 @@ describe("what the library holds", () => {
           assert.deepStrictEqual([counted.asleep, counted.sleeps], [0, 0])
           assert.strictEqual((yield* AdaptiveRateLimiter.state).waiting, 0)
         }).pipe(Effect.provide([
-          RetryQuota.layer({ capacity: 10, initial: 0, refillPerSecond: 1, whenExhausted: "wait" }),
+          RetryQuota.layer({ capacity: 10, initial: 0, refillPerSecond: 1, onExceeded: "wait" }),
           AdaptiveRateLimiter.layer(),
           ResourceLimiters.layer()
         ]))

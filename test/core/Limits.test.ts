@@ -109,8 +109,8 @@ describe("limits and sums", () => {
 
   it.effect("a cost above the capacity is refused immediately, and no caller waits for it", () =>
     Effect.gen(function*() {
-      for (const whenExhausted of ["stop", "wait"] as const) {
-        const quota = yield* RetryQuota.make({ capacity: 4, refillPerSecond: 1, whenExhausted })
+      for (const onExceeded of ["stop", "wait"] as const) {
+        const quota = yield* RetryQuota.make({ capacity: 4, refillPerSecond: 1, onExceeded })
         assert.strictEqual((yield* Effect.flip(quota.reserve(5))).field, "cost")
         const stops: Array<string> = []
         const call = Kit.outcomes([Kit.transient])

@@ -128,7 +128,7 @@ const quota: All<RetryQuota.Options> = {
   refillPerSecond: 1,
   successIncrement: 1,
   firstAttemptCost: 0,
-  whenExhausted: "stop",
+  onExceeded: "stop",
   maxWaiters: 5,
   restore: { tokens: 3, capacity: 10 }
 }
@@ -150,7 +150,7 @@ const limiter: All<AdaptiveRateLimiter.Options> = {
   scaleConstant: 0.4,
   smoothing: 0.8,
   measurementBucketDuration: 500,
-  whenExceeded: "fail",
+  onExceeded: "fail",
   maxWaiters: 1,
   restore: limiterState
 }
@@ -165,7 +165,7 @@ const rule: All<ConcurrencyLimiter.AdaptiveOptions> = {
 const concurrency: All<ConcurrencyLimiter.Options> = {
   rule: ConcurrencyLimiter.fixed(2),
   isDrop: () => false,
-  whenFull: "fail",
+  onExceeded: "fail",
   maxWait: 100,
   maxWaiters: 1,
   order: "lifo"
@@ -245,7 +245,7 @@ const rows: ReadonlyArray<Row> = [
     coolDown,
     hedge,
     idleTimeToLive: "1 minute",
-    maxResources: 5
+    capacity: 5
   }),
   row<TokenLimiter.Options>("TokenLimiter.make", TokenLimiter.make, {
     requests: 1,
@@ -259,7 +259,7 @@ const rows: ReadonlyArray<Row> = [
     cachedInput: "free",
     estimate: 5,
     usage: () => undefined,
-    whenFull: "fail",
+    onExceeded: "fail",
     maxWait: 10,
     maxWaiters: 1
   }),
@@ -435,7 +435,7 @@ const rows: ReadonlyArray<Row> = [
     delay: Schedule.forever as any,
     onAttempt: () => Effect.void
   }),
-  row<RetryMetrics.Options>("RetryMetrics.make", RetryMetrics.make, { maxResources: 5 }),
+  row<RetryMetrics.Options>("RetryMetrics.make", RetryMetrics.make, { capacity: 5 }),
   row<RetryStream.Options>("RetryStream.resume", (o) => RetryStream.resume(awsStandard, () => Stream.empty, o), {
     resetAfter: 1
   }),
@@ -538,12 +538,12 @@ const rows: ReadonlyArray<Row> = [
   row<Kit.RetryQuotaStoreSuite.Options>("RetryQuotaStoreSuite.laws", (o) => Kit.RetryQuotaStoreSuite.laws(nothing, o), {
     elapse: () => Effect.void,
     slack: 0,
-    whenExhausted: "stop"
+    onExceeded: "stop"
   }),
   row<Kit.SendGateSuite.Options>("SendGateSuite.laws", (options) => Kit.SendGateSuite.laws(nothing, options), {
     most: 1,
     reopens: true,
-    whenFull: "waits"
+    onExceeded: "waits"
   }),
   row<Kit.TimeOptions>("testing.runToEnd", (options) => throwing(Kit.runToEnd(Effect.void, options)), {
     atMost: 10,
@@ -779,7 +779,7 @@ describe("the names of options", () => {
     assert.throws(
       () => RetryQuota.make({ capacty: 10 } as any),
       "RetryQuota.make: option must be one of capacity, initial, restore, refillPerSecond, successIncrement, " +
-        "firstAttemptCost, whenExhausted, maxWaiters, got \"capacty\""
+        "firstAttemptCost, onExceeded, maxWaiters, got \"capacty\""
     )
   })
 })

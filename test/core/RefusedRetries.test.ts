@@ -162,7 +162,7 @@ describe("a retry that a gate refuses", () => {
     [
       "AdaptiveRateLimiter",
       new Throttled({}),
-      layerOf(AdaptiveRateLimiter.layer({ whenExceeded: "fail", minFillRate: 1e-6, minCapacity: 1 }))
+      layerOf(AdaptiveRateLimiter.layer({ onExceeded: "fail", minFillRate: 1e-6, minCapacity: 1 }))
     ],
     [
       "CircuitBreaker",

@@ -529,7 +529,7 @@ describe("RetryMetrics", () => {
     )
 
     for (const [most, named] of [[0, []], [1, ["a"]], [2, ["a", "b"]], [3, ["a", "b", "c"]]] as const) {
-      it.effect(`with maxResources ${most}, the others share one value, and have no gauge`, () =>
+      it.effect(`with capacity ${most}, the others share one value, and have no gauge`, () =>
         Effect.gen(function*() {
           for (const resource of ["a", "b", "c", "a", "b", "c"]) yield* stop(resource)
           const others = 6 - 2 * named.length
@@ -540,7 +540,7 @@ describe("RetryMetrics", () => {
             ])),
             ...(others === 0 ? {} : { "retry_stops_total reason=final resource=(others)": others })
           })
-        }).pipe(ownRegistry, Effect.provide(metered({ maxResources: most })), ownRegistry))
+        }).pipe(ownRegistry, Effect.provide(metered({ capacity: most })), ownRegistry))
     }
 
     it.effect("1,000 resources make 100 series of a metric, and one for the others", () =>
@@ -554,7 +554,7 @@ describe("RetryMetrics", () => {
     it.effect("a layer that is provided for each call keeps the limit: it is that of the registry", () =>
       Effect.gen(function*() {
         for (const resource of ["a", "b", "c", "(others)"]) {
-          yield* Effect.provide(stop(resource), RetryMetrics.layer({ maxResources: 2 }))
+          yield* Effect.provide(stop(resource), RetryMetrics.layer({ capacity: 2 }))
         }
         assert.deepStrictEqual(yield* stopsAndGauges, {
           "retry_stops_total reason=final resource=a": 1,
@@ -564,20 +564,20 @@ describe("RetryMetrics", () => {
           "retry_stops_total reason=final resource=(others)": 2
         })
         yield* ownRegistry(Effect.gen(function*() {
-          yield* Effect.provide(stop("c"), RetryMetrics.layer({ maxResources: 2 }))
+          yield* Effect.provide(stop("c"), RetryMetrics.layer({ capacity: 2 }))
           assert.strictEqual((yield* stopsAndGauges)["retry_stops_total reason=final resource=c"], 1)
         }))
       }).pipe(ownRegistry, Effect.provide(ResourceLimiters.layer())))
 
-    for (const maxResources of [-1, 1.5, NaN, "10"] as ReadonlyArray<number>) {
-      it(`refuses maxResources ${JSON.stringify(maxResources)}`, () => {
+    for (const capacity of [-1, 1.5, NaN, "10"] as ReadonlyArray<number>) {
+      it(`refuses capacity ${JSON.stringify(capacity)}`, () => {
         for (const make of [RetryMetrics.make, RetryMetrics.layer]) {
           try {
-            make({ maxResources })
+            make({ capacity })
             assert.fail("took it")
           } catch (error) {
             assert.instanceOf(error, InvalidOption)
-            assert.strictEqual(error.field, "maxResources")
+            assert.strictEqual(error.field, "capacity")
           }
         }
       })

@@ -287,7 +287,7 @@ describe("RetryPolicy", () => {
           const call = withRetry(Effect.fail(transient), awsStandard.pipe(RetryPolicy.deadline("3 seconds")))
           assert.strictEqual(yield* Effect.flip(call), transient)
           assert.strictEqual(yield* Clock.currentTimeMillis, 0)
-        }).pipe(Effect.provide(RetryQuota.layer({ initial: 0, refillPerSecond: 1, whenExhausted: "wait" }))))
+        }).pipe(Effect.provide(RetryQuota.layer({ initial: 0, refillPerSecond: 1, onExceeded: "wait" }))))
 
       it.effect("does not hold back a poll that the quota refuses, if its retry would come too late anyway", () =>
         Effect.gen(function*() {
@@ -314,7 +314,7 @@ describe("RetryPolicy", () => {
           assert.isDefined(fiber.pollUnsafe())
           assert.isDefined(first.pollUnsafe())
           assert.closeTo(yield* RetryQuota.balance, 3, 1e-9)
-        }).pipe(Effect.provide(RetryQuota.layer({ initial: 0, refillPerSecond: 1, whenExhausted: "wait" }))))
+        }).pipe(Effect.provide(RetryQuota.layer({ initial: 0, refillPerSecond: 1, onExceeded: "wait" }))))
 
       for (const [form, run] of Object.entries(drivers) as ReadonlyArray<[string, typeof Effect.retry]>) {
         it.effect(`${form}: ends the wait of a retry for its send token, with the last error, and costs nothing`, () =>
@@ -392,7 +392,7 @@ describe("RetryPolicy", () => {
           assert.deepStrictEqual(times, [0])
           assert.strictEqual(yield* RetryQuota.balance, 20)
         }).pipe(
-          Effect.provide(RetryQuota.layer({ capacity: 20, initial: 0, refillPerSecond: 1, whenExhausted: "wait" }))
+          Effect.provide(RetryQuota.layer({ capacity: 20, initial: 0, refillPerSecond: 1, onExceeded: "wait" }))
         ))
 
       it.effect("counts on the monotonic clock: a step of the wall clock does not move it", () =>
@@ -474,7 +474,7 @@ describe("RetryPolicy", () => {
           const quota = yield* RetryQuota.make({
             capacity: 20,
             initial: tokens,
-            ...(wait ? { refillPerSecond: 1, whenExhausted: "wait" as const } : undefined)
+            ...(wait ? { refillPerSecond: 1, onExceeded: "wait" as const } : undefined)
           })
           const error = failures[failure]
           const start = yield* Clock.currentTimeMillis
@@ -495,7 +495,7 @@ describe("RetryPolicy", () => {
       Effect.gen(function*() {
         const policy = Backoff.fixed({ delay: 0 }).pipe(RetryPolicy.quotaGated({ cost: 11 }))
         assert.deepStrictEqual(yield* decisions(policy, [transient]), ["quota-exhausted"])
-      }).pipe(Effect.provide(RetryQuota.layer({ capacity: 10, refillPerSecond: 1, whenExhausted: "wait" }))))
+      }).pipe(Effect.provide(RetryQuota.layer({ capacity: 10, refillPerSecond: 1, onExceeded: "wait" }))))
 
     it.effect("charges a throttle that is a timeout, too, as a throttle", () =>
       Effect.gen(function*() {
@@ -521,7 +521,7 @@ describe("RetryPolicy", () => {
           "retry-after-too-long"
         ])
         assert.strictEqual(yield* Clock.currentTimeMillis, 0)
-      }).pipe(Effect.provide(RetryQuota.layer({ initial: 0, refillPerSecond: 1, whenExhausted: "wait" }))))
+      }).pipe(Effect.provide(RetryQuota.layer({ initial: 0, refillPerSecond: 1, onExceeded: "wait" }))))
 
     it.effect("waits for a quota that refills, then backs off", () =>
       Effect.gen(function*() {
@@ -535,7 +535,7 @@ describe("RetryPolicy", () => {
         yield* TestClock.adjust("1 minute")
         assert.strictEqual(yield* Fiber.join(fiber), "ok")
         assert.deepStrictEqual(times, [0, 5100])
-      }).pipe(Effect.provide(RetryQuota.layer({ initial: 0, refillPerSecond: 1, whenExhausted: "wait" }))))
+      }).pipe(Effect.provide(RetryQuota.layer({ initial: 0, refillPerSecond: 1, onExceeded: "wait" }))))
 
     it.effect("waits for a quota that refills even if the delay after that never ends", () =>
       Effect.gen(function*() {
@@ -553,7 +553,7 @@ describe("RetryPolicy", () => {
         const fiber = yield* Effect.forkChild(call)
         yield* TestClock.adjust("1 minute")
         assert.deepStrictEqual([delays, fiber.pollUnsafe()], [[Infinity], undefined])
-      }).pipe(Effect.provide(RetryQuota.layer({ initial: 0, refillPerSecond: 1, whenExhausted: "wait" }))))
+      }).pipe(Effect.provide(RetryQuota.layer({ initial: 0, refillPerSecond: 1, onExceeded: "wait" }))))
 
     it.effect("holds a long poll back for its delay, but not when attempts are used up", () =>
       Effect.gen(function*() {

@@ -417,7 +417,7 @@ describe("what a join takes over from what is around it, and leaves to it", () =
         assert.isAtMost(millis, 5000)
       }
     }).pipe(
-      Effect.provide(RetryQuota.layer({ capacity: 5, initial: 0, whenExhausted: "wait", refillPerSecond: 0.01 }))
+      Effect.provide(RetryQuota.layer({ capacity: 5, initial: 0, onExceeded: "wait", refillPerSecond: 0.01 }))
     ))
 
   const chosen: AnyPolicy = RetryPolicy.choose(() => second)
@@ -453,7 +453,7 @@ describe("what a join takes over from what is around it, and leaves to it", () =
           const { atMillis, stops } = yield* ending(run(failing, policy as Policy))
           assert.deepStrictEqual([atMillis, stops[0]!.reason], [millis, reason === "" ? "max-attempts" : reason])
         }).pipe(
-          Effect.provide(RetryQuota.layer({ capacity: 10, initial: 0, whenExhausted: "wait", refillPerSecond: 0.01 }))
+          Effect.provide(RetryQuota.layer({ capacity: 10, initial: 0, onExceeded: "wait", refillPerSecond: 0.01 }))
         ))
     }
   }
@@ -482,7 +482,7 @@ describe("what a join takes over from what is around it, and leaves to it", () =
             capacity: 100,
             successIncrement: 1,
             firstAttemptCost: 0,
-            whenExhausted: "stop",
+            onExceeded: "stop",
             reserve,
             deposit: (tokens, clock) => store.deposit(tokens, clock),
             balance: (clock) => store.balance(clock)
@@ -499,7 +499,7 @@ describe("what a join takes over from what is around it, and leaves to it", () =
       const endless = RetryPolicy.withMaxAttempts(second, Infinity)
       const sentAt = (policy: AnyPolicy) =>
         Effect.gen(function*() {
-          const quota = RetryQuota.layer({ capacity: 10, initial: 0, whenExhausted: "wait", refillPerSecond: 0.01 })
+          const quota = RetryQuota.layer({ capacity: 10, initial: 0, onExceeded: "wait", refillPerSecond: 0.01 })
           const at: Array<number> = []
           const started = yield* Clock.currentTimeMillis
           const call = Effect.andThen(Clock.currentTimeMillis, (now) => {

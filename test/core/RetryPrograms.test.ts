@@ -153,7 +153,7 @@ class Purse implements RetryQuotaStore.RetryQuotaStore {
   readonly capacity = 1000
   readonly successIncrement = 1
   readonly firstAttemptCost = 0
-  readonly whenExhausted = "stop"
+  readonly onExceeded = "stop"
   private tokens = 500
   private readonly fault: Fault | undefined
 

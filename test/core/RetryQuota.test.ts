@@ -132,8 +132,8 @@ describe("RetryQuota", () => {
       }))
   })
 
-  describe("whenExhausted: wait", () => {
-    const waiting = RetryQuota.make({ capacity: 10, initial: 0, refillPerSecond: 1, whenExhausted: "wait" })
+  describe("onExceeded: wait", () => {
+    const waiting = RetryQuota.make({ capacity: 10, initial: 0, refillPerSecond: 1, onExceeded: "wait" })
 
     it.effect("waits for the refill, to the millisecond", () =>
       Effect.gen(function*() {
@@ -168,7 +168,7 @@ describe("RetryQuota", () => {
 
     it.effect("loses no refill to whole milliseconds, nor to a timer that comes late", () =>
       Effect.gen(function*() {
-        const quota = yield* RetryQuota.make({ capacity: 10, initial: 0, refillPerSecond: 3, whenExhausted: "wait" })
+        const quota = yield* RetryQuota.make({ capacity: 10, initial: 0, refillPerSecond: 3, onExceeded: "wait" })
         const served: Array<number> = []
         for (let i = 0; i < 6; i++) {
           const reserved = Effect.andThen(
@@ -224,7 +224,7 @@ describe("RetryQuota", () => {
 
     it.effect("loses no token to an interruption, at any step it comes", () =>
       Effect.gen(function*() {
-        const quota = yield* RetryQuota.make({ capacity: 1e6, initial: 0, refillPerSecond: 1, whenExhausted: "wait" })
+        const quota = yield* RetryQuota.make({ capacity: 1e6, initial: 0, refillPerSecond: 1, onExceeded: "wait" })
         const clock = yield* Clock.Clock
         let taken = 0
         let handedOver = 0
@@ -268,7 +268,7 @@ describe("RetryQuota", () => {
     }))
 
   describe("state, set and restore", () => {
-    const wait = { capacity: 10, initial: 0, refillPerSecond: 0.001, whenExhausted: "wait" } as const
+    const wait = { capacity: 10, initial: 0, refillPerSecond: 0.001, onExceeded: "wait" } as const
 
     it.effect("shows tokens and capacity, and sets tokens from 0 to the capacity", () =>
       Effect.gen(function*() {
@@ -301,7 +301,7 @@ describe("RetryQuota", () => {
           capacity: 10,
           successIncrement: 0,
           firstAttemptCost: 0,
-          whenExhausted: "stop",
+          onExceeded: "stop",
           reserve: (cost, clock) => store.reserve(cost, clock),
           deposit: (tokens, clock) => store.deposit(tokens, clock),
           balance: (clock) => store.balance(clock)
@@ -369,21 +369,21 @@ describe("RetryQuota", () => {
   describe("layerConfig", () => {
     const state = (env: Record<string, string>) =>
       RetryQuota.RetryQuota.use((quota) =>
-        Effect.map(quota.balance, (balance) => [quota.capacity, balance, quota.whenExhausted])
+        Effect.map(quota.balance, (balance) => [quota.capacity, balance, quota.onExceeded])
       ).pipe(
         Effect.provide(RetryQuota.layerConfig({
           capacity: Config.Finite("CAPACITY").pipe(Config.withDefault(500)),
           initial: Config.Finite("INITIAL"),
           refillPerSecond: Config.succeed(1),
-          whenExhausted: Config.Literals(["stop", "wait"], "WHEN_EXHAUSTED")
+          onExceeded: Config.Literals(["stop", "wait"], "ON_EXCEEDED")
         })),
         Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromUnknown(env))
       )
 
     it.effect("takes its options from configuration", () =>
       Effect.gen(function*() {
-        assert.deepStrictEqual(yield* state({ INITIAL: "7", WHEN_EXHAUSTED: "wait" }), [500, 7, "wait"])
-        assert.deepStrictEqual(yield* state({ CAPACITY: "9", INITIAL: "0", WHEN_EXHAUSTED: "stop" }), [9, 0, "stop"])
+        assert.deepStrictEqual(yield* state({ INITIAL: "7", ON_EXCEEDED: "wait" }), [500, 7, "wait"])
+        assert.deepStrictEqual(yield* state({ CAPACITY: "9", INITIAL: "0", ON_EXCEEDED: "stop" }), [9, 0, "stop"])
       }))
 
     it.effect("takes all options from one setting", () =>
@@ -397,14 +397,14 @@ describe("RetryQuota", () => {
 
     it.effect("fails with a typed error for an impossible option, and for a missing one", () =>
       Effect.gen(function*() {
-        const impossible = yield* Effect.flip(state({ CAPACITY: "9", INITIAL: "10", WHEN_EXHAUSTED: "stop" }))
+        const impossible = yield* Effect.flip(state({ CAPACITY: "9", INITIAL: "10", ON_EXCEEDED: "stop" }))
         assert.instanceOf(impossible, InvalidOption)
         assert.deepStrictEqual(
           [impossible.constructorName, impossible.field, impossible.value],
           ["RetryQuota.make", "initial", 10]
         )
         assert.instanceOf(yield* Effect.flip(state({ INITIAL: "1" })), Config.ConfigError)
-        assert.instanceOf(yield* Effect.flip(state({ INITIAL: "1", WHEN_EXHAUSTED: "never" })), Config.ConfigError)
+        assert.instanceOf(yield* Effect.flip(state({ INITIAL: "1", ON_EXCEEDED: "never" })), Config.ConfigError)
       }))
   })
 
@@ -420,12 +420,12 @@ describe("RetryQuota", () => {
       ["initial", { initial: NaN }],
       ["refillPerSecond", { refillPerSecond: -1 }],
       ["refillPerSecond", { refillPerSecond: Infinity }],
-      ["refillPerSecond", { whenExhausted: "wait" }],
+      ["refillPerSecond", { onExceeded: "wait" }],
       ["firstAttemptCost", { firstAttemptCost: NaN }],
       ["firstAttemptCost", { capacity: 10, firstAttemptCost: 11 }],
       ["successIncrement", { successIncrement: -1 }],
       ["successIncrement", { capacity: 10, successIncrement: 11 }],
-      ["whenExhausted", { whenExhausted: "sometimes" as "wait" }]
+      ["onExceeded", { onExceeded: "sometimes" as "wait" }]
     ]
     for (const [field, options] of bad) {
       it(`${field} in ${JSON.stringify(options)}`, () => {

@@ -36,7 +36,7 @@ describe("catchRefusal", () => {
     [
       "ConcurrencyLimitExceeded",
       inUse,
-      ConcurrencyLimiter.layer({ rule: ConcurrencyLimiter.fixed(1), whenFull: "fail" })
+      ConcurrencyLimiter.layer({ rule: ConcurrencyLimiter.fixed(1), onExceeded: "fail" })
     ],
     ["QuotaExhausted", plain, RetryQuota.layer({ capacity: 10, initial: 1, firstAttemptCost: 5 })]
   ]

@@ -34,16 +34,16 @@ const sharedOf = (cut?: number): Effect.Effect<SendGate.SendGate, never, Scope.S
 const gates: Readonly<
   Record<string, readonly [Effect.Effect<SendGate.SendGate, never, Scope.Scope>, SendGateSuite.Options]>
 > = {
-  "an adaptive limiter that nobody has throttled": [gateOf(), { whenFull: "never" }],
+  "an adaptive limiter that nobody has throttled": [gateOf(), { onExceeded: "never" }],
   "an adaptive limiter that was throttled": [gateOf({ fillRate: 5, tokens: 5 }), {}],
   "an adaptive limiter that was throttled to next to nothing": [gateOf({ fillRate: 0.5 }), {}],
   "an adaptive limiter with a short line": [gateOf({ fillRate: 2, tokens: 2, maxWaiters: 2 }), {}],
-  "an adaptive limiter without a line": [gateOf({ fillRate: 2, tokens: 2, maxWaiters: 0 }), { whenFull: "refuses" }],
+  "an adaptive limiter without a line": [gateOf({ fillRate: 2, tokens: 2, maxWaiters: 0 }), { onExceeded: "refuses" }],
   "an adaptive limiter that fails fast": [
-    gateOf({ fillRate: 2, tokens: 2, whenExceeded: "fail" }),
-    { whenFull: "refuses" }
+    gateOf({ fillRate: 2, tokens: 2, onExceeded: "fail" }),
+    { onExceeded: "refuses" }
   ],
-  "a limiter of a fleet that nobody has throttled": [sharedOf(), { whenFull: "never" }],
+  "a limiter of a fleet that nobody has throttled": [sharedOf(), { onExceeded: "never" }],
   "a limiter of a fleet that was throttled": [sharedOf(5), {}]
 }
 

@@ -263,7 +263,7 @@ describe("observers", () => {
       }).pipe(
         Effect.provide([
           RetryQuota.layer(),
-          AdaptiveRateLimiter.layer({ whenExceeded: "fail", minFillRate: 1e-6, minCapacity: 1 })
+          AdaptiveRateLimiter.layer({ onExceeded: "fail", minFillRate: 1e-6, minCapacity: 1 })
         ])
       ))
   }

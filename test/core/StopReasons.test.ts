@@ -104,12 +104,12 @@ describe("why a failure is not retried", () => {
 })
 
 /** A quota that has no tokens and never will: it answers immediately, or when asked, with or without a reason. */
-const dry = (whenExhausted: "stop" | "wait", answer: ReturnType<RetryQuotaStore.RetryQuotaStore["reserve"]>) =>
+const dry = (onExceeded: "stop" | "wait", answer: ReturnType<RetryQuotaStore.RetryQuotaStore["reserve"]>) =>
   RetryQuota.fromStore({
     capacity: 10,
     successIncrement: 0,
     firstAttemptCost: 0,
-    whenExhausted,
+    onExceeded,
     reserve: () => answer,
     deposit: () => undefined,
     balance: () => 0

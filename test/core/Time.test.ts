@@ -89,7 +89,7 @@ describe("time", () => {
       const clocks = yield* steppedClock
       yield* clocks.provide(Effect.gen(function*() {
         yield* TestClock.adjust("2 hours")
-        const quota = yield* RetryQuota.make({ capacity: 10, initial: 4, refillPerSecond: 1, whenExhausted: "wait" })
+        const quota = yield* RetryQuota.make({ capacity: 10, initial: 4, refillPerSecond: 1, onExceeded: "wait" })
         clocks.monotonicMillis = -3_600_000
         assert.closeTo(yield* quota.balance, 4, 1e-9)
         yield* TestClock.adjust("2 seconds")
@@ -206,7 +206,7 @@ describe("time", () => {
           capacity: 1,
           initial: 1 - 1e-10,
           refillPerSecond: 1,
-          whenExhausted: "wait"
+          onExceeded: "wait"
         })
         assert.isTrue(Option.isSome(yield* quota.reserve(1)))
         assert.strictEqual(counted.sleeps, 0)
@@ -215,7 +215,7 @@ describe("time", () => {
           capacity: 1,
           initial: 0,
           refillPerSecond: 1 / 3,
-          whenExhausted: "wait"
+          onExceeded: "wait"
         })
         const fiber = yield* Effect.forkChild(thirds.reserve(1))
         yield* TestClock.adjust("3 seconds")

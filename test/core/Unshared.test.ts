@@ -213,7 +213,7 @@ describe("a gate for each call", () => {
   const hedged = Effect.succeed("answer").pipe(Hedge.hedged({ after: 100 }))
   const redis = Layer.succeed(Redis.Redis, new FakeCoolDown().service)
   const gates = [
-    ["AdaptiveRateLimiter", AdaptiveRateLimiter.layer({ whenExceeded: "fail" }), throttled, fine, 10],
+    ["AdaptiveRateLimiter", AdaptiveRateLimiter.layer({ onExceeded: "fail" }), throttled, fine, 10],
     ["ClientThrottle", ClientThrottle.layer(), throttled, fine, 10],
     ["ConcurrencyLimiter", ConcurrencyLimiter.layer(), throttled, fine, 10],
     ["CoolDown", CoolDown.layer(), throttled, fine, 10],
@@ -268,7 +268,7 @@ describe("what limits nothing when each call has its own, without a warning", ()
       11
     ],
     "ConcurrencyLimiter.fixed": [
-      ConcurrencyLimiter.layer({ rule: ConcurrencyLimiter.fixed(1), whenFull: "fail" }).pipe(
+      ConcurrencyLimiter.layer({ rule: ConcurrencyLimiter.fixed(1), onExceeded: "fail" }).pipe(
         Layer.merge(RetryQuota.layerUnlimited)
       ),
       20,

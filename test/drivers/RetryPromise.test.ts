@@ -352,7 +352,7 @@ describe("the quota of a promise", () => {
 
   it("a limiter that fails fast ends a call with its own error, and rejects the next with RateLimitExceeded", async () => {
     const { clock, context } = world()
-    const retry = make(awsAdaptive, { context, limiter: { whenExceeded: "fail" } })
+    const retry = make(awsAdaptive, { context, limiter: { onExceeded: "fail" } })
     const busy = new Throttled({})
     const ends = [await clock.until(retry(scripted([busy]))), await clock.until(retry(scripted([])))]
     const [retried, first] = ends.map((end) => (end as PromiseRejectedResult).reason)
@@ -425,7 +425,7 @@ describe("abort", () => {
   })
 
   it("while waiting for the quota: rejects immediately, leaves no timer, gives the tokens back", async () => {
-    const { balance, clock, context } = world({ capacity: 5, refillPerSecond: 1, whenExhausted: "wait" })
+    const { balance, clock, context } = world({ capacity: 5, refillPerSecond: 1, onExceeded: "wait" })
     const controller = new AbortController()
     const { signal } = controller
     const call = () => retryPromise(() => Promise.reject(new Transient()), awsStandard, { context, signal })
@@ -443,7 +443,7 @@ describe("abort", () => {
       [
         "what a first send costs",
         false,
-        { capacity: 5, firstAttemptCost: 5, refillPerSecond: 1, whenExhausted: "wait" },
+        { capacity: 5, firstAttemptCost: 5, refillPerSecond: 1, onExceeded: "wait" },
         5000
       ],
       ["the limiter", true, {}, 2000]
@@ -644,7 +644,7 @@ describe("the law: retryPromise and withRetry send, wait, pay and end alike", ()
     const [name, policy, quota] of [
       ["awsStandard", awsStandard, { capacity: 30 }],
       ["awsStandard2026", awsStandard2026, { capacity: 60 }],
-      ["a quota that refills", awsStandard, { capacity: 10, refillPerSecond: 1, whenExhausted: "wait" }],
+      ["a quota that refills", awsStandard, { capacity: 10, refillPerSecond: 1, onExceeded: "wait" }],
       ["first attempts that cost", awsStandard, { capacity: 200, firstAttemptCost: 2 }],
       ["a deadline", RetryPolicy.deadline("2 seconds")(awsStandard), {}],
       [

@@ -306,7 +306,7 @@ describe("RetryStrategy", () => {
         Effect.gen(function*() {
           const waits = name === "a quota that waits"
           const quota = yield* RetryQuota.make(
-            waits ? { capacity: 6, initial: 5, whenExhausted: "wait", refillPerSecond: 1 } : {}
+            waits ? { capacity: 6, initial: 5, onExceeded: "wait", refillPerSecond: 1 } : {}
           )
           const found = limiter === undefined ? undefined : yield* limiter
           let sends = 0
@@ -594,7 +594,7 @@ describe("RetryStrategy", () => {
         yield* TestClock.adjust(1)
         assert.strictEqual((yield* Fiber.join(fiber)).cost, 5)
         assert.strictEqual(yield* RetryQuota.balance, 0)
-      }).pipe(withQuota({ initial: 0, refillPerSecond: 1, whenExhausted: "wait" })))
+      }).pipe(withQuota({ initial: 0, refillPerSecond: 1, onExceeded: "wait" })))
 
     const policies = {
       awsStandard2026,
@@ -707,7 +707,7 @@ describe("RetryStrategy", () => {
       }).pipe(
         withRandom(0),
         withQuota(),
-        Effect.provide(AdaptiveRateLimiter.layer({ whenExceeded: "fail" }))
+        Effect.provide(AdaptiveRateLimiter.layer({ onExceeded: "fail" }))
       ))
   })
 

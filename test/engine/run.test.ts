@@ -14,7 +14,7 @@ import { drivers, ending } from "../utils/ending.ts"
 const fixed = Backoff.fixed({ delay: 100 })
 const gated = (options: RetryPolicy.QuotaOptions) => fixed.pipe(RetryPolicy.quotaGated(options))
 const waiting = (options: RetryQuota.Options) =>
-  Effect.provide(RetryQuota.layer({ capacity: 10, initial: 0, refillPerSecond: 1, whenExhausted: "wait", ...options }))
+  Effect.provide(RetryQuota.layer({ capacity: 10, initial: 0, refillPerSecond: 1, onExceeded: "wait", ...options }))
 
 describe.each(drivers)("$form", ({ run }) => {
   it.effect("takes the plain cost for an error that the classifier does not know", () =>
@@ -165,12 +165,12 @@ describe("a quota that answers late, or not", () => {
     Effect.gen(function*() {
       const stepped = yield* steppedClock
       const quota = yield* RetryQuota.make({ capacity: 10, refillPerSecond: 1e-6 })
-      const whenExhausted = options.remote ? "stop" : "wait"
+      const onExceeded = options.remote ? "stop" : "wait"
       const store: RetryQuotaStore.RetryQuotaStore = {
         capacity: 10,
         successIncrement: 1,
         firstAttemptCost: 0,
-        whenExhausted,
+        onExceeded,
         reserve: (cost, clock) => (_patience, hold) =>
           Effect.sync(() => {
             stepped.monotonicMillis += options.millis

@@ -47,7 +47,7 @@ describe("examples/own-gate", () => {
     }
   })
   describe("without a line", () => {
-    const laws = Kit.SendGateSuite.laws(bulkhead({ sends: 3, waiting: 0 }), { whenFull: "refuses" })
+    const laws = Kit.SendGateSuite.laws(bulkhead({ sends: 3, waiting: 0 }), { onExceeded: "refuses" })
     for (const law of laws) it.effect(law.name, () => thinned(5)(law.run))
   })
 

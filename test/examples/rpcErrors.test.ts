@@ -7,7 +7,7 @@ import * as TestClock from "effect/testing/TestClock"
 import * as Example from "../../examples/rpc-errors.ts"
 import { Orders } from "../../examples/rpcOrders.ts"
 
-const limited = AdaptiveRateLimiter.layer({ whenExceeded: "fail" })
+const limited = AdaptiveRateLimiter.layer({ onExceeded: "fail" })
 
 describe("rpc-errors", () => {
   it.effect("the client catches the refusal of the server's limiter, an instance of its class", () =>

@@ -316,10 +316,10 @@ describe("AdaptiveRateLimiter", () => {
       }))
   })
 
-  describe("whenExceeded: fail", () => {
+  describe("onExceeded: fail", () => {
     it.effect("fails immediately, says when to try again, and takes nothing", () =>
       Effect.gen(function*() {
-        const limiter = yield* throttled({ whenExceeded: "fail" })
+        const limiter = yield* throttled({ onExceeded: "fail" })
         yield* TestClock.adjust("500 millis")
         const error = yield* Effect.flip(limiter.acquire)
         assert.strictEqual(error.reason, "no-token")
@@ -341,7 +341,7 @@ describe("AdaptiveRateLimiter", () => {
         }
         assert.strictEqual(sends, 0)
         assert.strictEqual(yield* RetryQuota.balance, 500)
-      }).pipe(Effect.provide(Layer.merge(RetryQuota.layer(), AdaptiveRateLimiter.layer({ whenExceeded: "fail" })))))
+      }).pipe(Effect.provide(Layer.merge(RetryQuota.layer(), AdaptiveRateLimiter.layer({ onExceeded: "fail" })))))
 
     it.effect("gives back what a refused retry held, and is retried by no policy", () =>
       Effect.gen(function*() {
@@ -362,7 +362,7 @@ describe("AdaptiveRateLimiter", () => {
           assert.strictEqual(sends, ends.length)
           assert.strictEqual(yield* RetryQuota.balance, 500)
         }
-      }).pipe(Effect.provide(Layer.merge(RetryQuota.layer(), AdaptiveRateLimiter.layer({ whenExceeded: "fail" })))))
+      }).pipe(Effect.provide(Layer.merge(RetryQuota.layer(), AdaptiveRateLimiter.layer({ onExceeded: "fail" })))))
   })
 
   describe("an attempt", () => {
@@ -487,7 +487,7 @@ describe("AdaptiveRateLimiter", () => {
         Effect.provide(AdaptiveRateLimiter.layerConfig({
           minFillRate: Config.Finite("MIN_FILL_RATE"),
           measurementBucketDuration: Config.Duration("BUCKET").pipe(Config.withDefault(Duration.millis(500))),
-          whenExceeded: Config.succeed("fail")
+          onExceeded: Config.succeed("fail")
         })),
         Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromUnknown(env))
       )
@@ -528,7 +528,7 @@ describe("AdaptiveRateLimiter", () => {
       ["measurementBucketDuration", { measurementBucketDuration: NaN }],
       ["maxWaiters", { maxWaiters: -1 }],
       ["maxWaiters", { maxWaiters: 1.5 }],
-      ["whenExceeded", { whenExceeded: "perhaps" as "wait" }]
+      ["onExceeded", { onExceeded: "perhaps" as "wait" }]
     ]
     for (const [field, options] of bad) {
       it(`${field} of ${String(Object.values(options)[0])}`, () => {

@@ -43,9 +43,11 @@ const halfOpen = Effect.gen(function*() {
 const gates: Readonly<Record<string, ReadonlyArray<Law>>> = {
   "a circuit that is closed": SendGateSuite.laws(Effect.provide(makeGate, breakerOf(1_000_000)), {
     most: budget(100, 20),
-    whenFull: "never"
+    onExceeded: "never"
   }),
-  "a circuit that is half open": SendGateSuite.laws(Effect.provide(halfOpen, breakerOf(1, 0)), { whenFull: "refuses" })
+  "a circuit that is half open": SendGateSuite.laws(Effect.provide(halfOpen, breakerOf(1, 0)), {
+    onExceeded: "refuses"
+  })
 }
 
 describe.each(Object.entries(gates))("the contract of a gate: %s", (_, laws) => {

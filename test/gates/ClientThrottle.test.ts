@@ -274,7 +274,7 @@ describe("ClientThrottle", () => {
       }).pipe(
         Effect.provide([
           ClientThrottle.layer({ counts }),
-          ConcurrencyLimiter.layer({ rule: ConcurrencyLimiter.fixed(1), whenFull: "fail" })
+          ConcurrencyLimiter.layer({ rule: ConcurrencyLimiter.fixed(1), onExceeded: "fail" })
         ]),
         Effect.provideService(Random.Random, constantRandom(0.999))
       ))
@@ -396,10 +396,10 @@ const gateOf = (options: ClientThrottle.Options, random: number) =>
   )
 
 const gates = {
-  "a throttle": [gateOf({}, 0), { whenFull: "never" }],
+  "a throttle": [gateOf({}, 0), { onExceeded: "never" }],
   "a throttle as published, by whose chance nothing is refused": [
     gateOf(ClientThrottle.published, 0.999),
-    { whenFull: "never" }
+    { onExceeded: "never" }
   ]
 } satisfies Record<
   string,

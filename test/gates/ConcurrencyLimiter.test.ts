@@ -178,7 +178,7 @@ describe("the adaptive limit", () => {
     ["rule", () => ConcurrencyLimiter.layer({ rule: { ...adaptive(), isTimed: true as never } })],
     ["rule", () => ConcurrencyLimiter.layer({ rule: { ...adaptive(), pauseMillis: 100 as never } })],
     ["isDrop", () => ConcurrencyLimiter.layer({ isDrop: 503 as never })],
-    ["whenFull", () => ConcurrencyLimiter.layer({ whenFull: "stop" as never })],
+    ["onExceeded", () => ConcurrencyLimiter.layer({ onExceeded: "stop" as never })],
     ["maxWait", () => ConcurrencyLimiter.layer({ maxWait: 0 })],
     ["maxWaiters", () => ConcurrencyLimiter.layer({ maxWaiters: -1 })],
     ["order", () => ConcurrencyLimiter.layer({ order: "random" as never })]
@@ -282,7 +282,7 @@ describe("ConcurrencyLimiter", () => {
 
   it.effect("fails immediately where configured", () =>
     Effect.gen(function*() {
-      const { call, sent } = yield* subject({ rule: ConcurrencyLimiter.fixed(1), whenFull: "fail" })
+      const { call, sent } = yield* subject({ rule: ConcurrencyLimiter.fixed(1), onExceeded: "fail" })
       yield* call("a", 10)
       const result = yield* Fiber.join(yield* call("b", 10))
       assert.deepInclude((result as any).failure, { reason: "full", limit: 1 })
@@ -551,7 +551,7 @@ describe("ConcurrencyLimiter", () => {
       assert.strictEqual(yield* RetryQuota.balance, 500)
       yield* Scope.close(scope, Exit.void)
 
-      const fast = yield* ConcurrencyLimiter.make({ rule: ConcurrencyLimiter.fixed(1), whenFull: "fail" })
+      const fast = yield* ConcurrencyLimiter.make({ rule: ConcurrencyLimiter.fixed(1), onExceeded: "fail" })
       yield* Effect.scoped(Effect.gen(function*() {
         yield* fast.slot
         const error = yield* behind(fast)
@@ -670,11 +670,11 @@ const gateOf = (options: ConcurrencyLimiter.Options) => Effect.map(ConcurrencyLi
 
 const gates = {
   "a fixed limit": [gateOf({ rule: ConcurrencyLimiter.fixed(5), maxWait: "1 hour" }), {}],
-  "a fixed limit that fails fast": [gateOf({ rule: ConcurrencyLimiter.fixed(5), whenFull: "fail" }), {
-    whenFull: "refuses"
+  "a fixed limit that fails fast": [gateOf({ rule: ConcurrencyLimiter.fixed(5), onExceeded: "fail" }), {
+    onExceeded: "refuses"
   }],
   "a fixed limit without a line": [gateOf({ rule: ConcurrencyLimiter.fixed(1), maxWaiters: 0 }), {
-    whenFull: "refuses"
+    onExceeded: "refuses"
   }],
   "an adaptive limit": [gateOf({ rule: ConcurrencyLimiter.adaptive({ initial: 1 }), maxWait: "1 hour" }), {}]
 } satisfies Record<string, readonly [Effect.Effect<any>, SendGateSuite.Options]>

@@ -268,9 +268,9 @@ const gateOf = (options: CoolDown.Options, closed: Duration.Input) =>
   })
 
 const gates = {
-  "a cool-down that is free": [gateOf({}, 0), { whenFull: "never" }],
+  "a cool-down that is free": [gateOf({}, 0), { onExceeded: "never" }],
   "a cool-down that is closed": [gateOf({ maxWait: "1 hour", spread: 0 }, "1 second"), {}],
-  "a cool-down that lets nobody wait": [gateOf({ maxWait: 0 }, "1 minute"), { whenFull: "refuses", reopens: false }]
+  "a cool-down that lets nobody wait": [gateOf({ maxWait: 0 }, "1 minute"), { onExceeded: "refuses", reopens: false }]
 } satisfies Record<string, readonly [Effect.Effect<any>, SendGateSuite.Options]>
 
 describe.each(Object.entries(gates))("the contract of a gate: %s", (_, [make, options]) => {

@@ -250,7 +250,7 @@ describe("TokenLimiter", () => {
         yield* send(1000, Effect.void)
         return yield* Effect.flip(send(1, Effect.void))
       })
-      const exceeded: any = yield* Effect.provide(full, limiter({ tokens: 1000, whenFull: "fail" }))
+      const exceeded: any = yield* Effect.provide(full, limiter({ tokens: 1000, onExceeded: "fail" }))
       const queue: any = yield* Effect.provide(full, limiter({ tokens: 1000, maxWaiters: 0 }))
       assert.deepStrictEqual([exceeded.reason, queue.reason], ["exceeded", "queue-full"])
       assert.strictEqual(queue.message, "too many sends are waiting for tokens")
@@ -340,7 +340,7 @@ describe("TokenLimiter", () => {
     ["estimate", { estimate: "many" as never }],
     ["estimate.output", { estimate: { output: Infinity } }],
     ["usage", { usage: 5 as never }],
-    ["whenFull", { whenFull: "drop" as never }],
+    ["onExceeded", { onExceeded: "drop" as never }],
     ["maxWait", { maxWait: 0 }],
     ["maxWaiters", { maxWaiters: 0.5 }]
   ]
@@ -606,8 +606,8 @@ describe("usageOf", () => {
 
 const gates = {
   "a token limiter": [{ requests: 3, per: "1 second", maxWait: "1 hour" }, {}],
-  "one that lets nobody wait": [{ requests: 3, whenFull: "fail" }, { whenFull: "refuses" }],
-  "one without limits": [{}, { whenFull: "never" }]
+  "one that lets nobody wait": [{ requests: 3, onExceeded: "fail" }, { onExceeded: "refuses" }],
+  "one without limits": [{}, { onExceeded: "never" }]
 } satisfies Record<string, readonly [TokenLimiter.Options, SendGateSuite.Options]>
 
 describe.each(Object.entries(gates))("the contract of a gate: %s", (_, [options, suite]) => {

@@ -292,7 +292,7 @@ describe("the gate of a concurrency limiter", () => {
         yield* TestClock.adjust(100)
         // "d" was in line before: it may wait for 250 ms.
         assert.strictEqual(gate.waiting, 3)
-        gate.follow(validated({ whenFull: "fail" }), false)
+        gate.follow(validated({ onExceeded: "fail" }), false)
         yield* send("i")
         assert.strictEqual(log.at(-1), "i full at 100")
       }))

@@ -39,7 +39,7 @@ describe("the order in which waiters are served", () => {
       yield* TestClock.adjust("1 minute")
       assert.deepStrictEqual(served, ["big", ...numbers(20).map((n) => `small ${n}`)])
     }).pipe(
-      Effect.provide(Kit.TestQuota.layer({ capacity: 10, initial: 0, refillPerSecond: 1, whenExhausted: "wait" }))
+      Effect.provide(Kit.TestQuota.layer({ capacity: 10, initial: 0, refillPerSecond: 1, onExceeded: "wait" }))
     ))
 
   it.effect("a send that comes while others wait is served after them, though a token is there", () =>

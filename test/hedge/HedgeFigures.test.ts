@@ -17,7 +17,7 @@ const unlimited: RetryQuotaStore.RetryQuotaStore = {
   capacity: Infinity,
   successIncrement: 0,
   firstAttemptCost: 0,
-  whenExhausted: "stop",
+  onExceeded: "stop",
   reserve: (cost) => ({ cost, giveBack: () => true, spend: () => true }),
   deposit: () => {},
   balance: () => Infinity

@@ -32,7 +32,7 @@ const unlimited: RetryQuotaStore.RetryQuotaStore = {
   capacity: Infinity,
   successIncrement: 0,
   firstAttemptCost: 0,
-  whenExhausted: "stop",
+  onExceeded: "stop",
   reserve: (cost) => ({ cost, giveBack: () => true, spend: () => true }),
   deposit: () => {},
   balance: () => Infinity
@@ -317,15 +317,15 @@ it.effect("a hedge that lets the first send succeed in its first step is interru
   }).pipe(Effect.provide(paid)))
 
 describe("a budget that has to be asked", () => {
-  for (const whenExhausted of ["stop", "wait"] as const) {
+  for (const onExceeded of ["stop", "wait"] as const) {
     for (const [answer, grants] of [["pays", true], ["does not pay", false]] as const) {
-      it.effect(`and ${answer}, for one whose callers ${whenExhausted}`, () =>
+      it.effect(`and ${answer}, for one whose callers ${onExceeded}`, () =>
         Effect.gen(function*() {
           const spent: Array<number> = []
           let patience = Number.NaN
           const budget: RetryQuotaStore.RetryQuotaStore = {
             ...unlimited,
-            whenExhausted,
+            onExceeded,
             reserve: (cost) => (given, hold) => {
               patience = Duration.toMillis(given)
               if (grants) hold({ cost, giveBack: () => true, spend: () => spent.push(cost) > 0 })
@@ -345,7 +345,7 @@ describe("a budget that has to be asked", () => {
           )
           assert.deepStrictEqual(hedges, grants ? ["sent", "won"] : ["budget"])
           assert.deepStrictEqual([at, spent], grants ? [[0, 20], [1]] : [[0], []])
-          assert.strictEqual(patience, whenExhausted === "wait" ? 0 : Infinity)
+          assert.strictEqual(patience, onExceeded === "wait" ? 0 : Infinity)
         }))
     }
   }

@@ -202,7 +202,7 @@ describe("a model with retries and limits", () => {
   it.effect("a refusal of the limiter is an AiError that says when to come back, and is not retried", () =>
     Effect.gen(function*() {
       const { layer, model } = modelOf(text)
-      const limits = { requests: 1, whenFull: "fail", slack: 0 } as const
+      const limits = { requests: 1, onExceeded: "fail", slack: 0 } as const
       const program = Effect.gen(function*() {
         yield* generate
         const error = yield* Effect.flip(generate)

@@ -194,7 +194,7 @@ describe("RetryMetrics, timed", () => {
       })
     }).pipe(
       Effect.provide([
-        RetryQuota.layer({ capacity: 1, initial: 0, refillPerSecond: 1, whenExhausted: "wait" }),
+        RetryQuota.layer({ capacity: 1, initial: 0, refillPerSecond: 1, onExceeded: "wait" }),
         metered
       ]),
       ownRegistry
@@ -359,7 +359,7 @@ describe("RetryMetrics, gauges", () => {
         "retry_quota_capacity resource=a",
         "retry_quota_capacity resource=b"
       ])
-    }).pipe(Effect.provide([RetryQuota.layer(), RetryMetrics.layer({ maxResources: 2 })]), ownRegistry))
+    }).pipe(Effect.provide([RetryQuota.layer(), RetryMetrics.layer({ capacity: 2 })]), ownRegistry))
 
   it("counters only count up, and times are in seconds with the boundaries of OpenTelemetry", () => {
     const all: ReadonlyArray<unknown> = Object.values(RetryMetrics)

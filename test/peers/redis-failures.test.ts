@@ -500,7 +500,7 @@ describe("a shared quota", () => {
   const limits: ReadonlyArray<readonly [string, Partial<RetryQuotaRedis.Options>]> = [
     ["the longest times", { idleTimeToLive: 1e20, leaseTime: 1e19 }],
     ["hardly a refill", { refillPerSecond: 1e-18 }],
-    ["hardly a refill, waited for", { refillPerSecond: 1e-18, whenExhausted: "wait" }],
+    ["hardly a refill, waited for", { refillPerSecond: 1e-18, onExceeded: "wait" }],
     ["the least refill that is one", { refillPerSecond: Number.MIN_VALUE }],
     ["numbers that JavaScript writes with an exponent", { prefix: "1e21:", successIncrement: 1e-7 }],
     ["a name of odd characters", { prefix: "{a}\u0000\r\n*2\"'%s \u{1F600}\uD800 " }]
@@ -517,7 +517,7 @@ describe("a shared quota", () => {
         assert.isAbove(left, 0)
         const asked = yield* Effect.forkChild(quota.reserve(5), { startImmediately: true })
         yield* quota.balance
-        if (options.whenExhausted === "wait") yield* Fiber.interrupt(asked)
+        if (options.onExceeded === "wait") yield* Fiber.interrupt(asked)
         else assert.isTrue(Option.isNone(yield* Fiber.join(asked)))
         assert.strictEqual(yield* decisions(options.name, "fallback"), 0)
         yield* quota.deposit(12)

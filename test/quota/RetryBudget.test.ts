@@ -593,7 +593,7 @@ describe("all", () => {
       assert.deepStrictEqual(left(), [18, 2, 1.2])
     }))
 
-  const waiting = { capacity: 10, initial: 0, refillPerSecond: 5, whenExhausted: "wait" } as const
+  const waiting = { capacity: 10, initial: 0, refillPerSecond: 5, onExceeded: "wait" } as const
 
   it.effect("waits for those that wait, if the others grant; nothing is held if one refuses", () =>
     Effect.gen(function*() {
@@ -604,7 +604,7 @@ describe("all", () => {
         Effect.succeed(share),
         RetryBudget.bucket(waiting)
       ])
-      assert.strictEqual(store.whenExhausted, "wait")
+      assert.strictEqual(store.onExceeded, "wait")
       const call = () => withRetry(scripted([new Transient()]).effect, policyOf(2)).pipe(over(store), Effect.exit)
       const first = yield* Effect.forkChild(call(), { startImmediately: true })
       assert.approximately(share.balance(clock), 0.2, 1e-9)
@@ -641,7 +641,7 @@ describe("all", () => {
       const share = yield* RetryBudget.share({ share: 0, minPerSecond: 0.2 })
       const inRedis = Effect.map(RetryQuotaRedis.make({ name: "joined", capacity: 20 }), ({ store }) => store)
       const store = yield* RetryBudget.all([Effect.succeed(share), inRedis])
-      assert.strictEqual(store.whenExhausted, "stop")
+      assert.strictEqual(store.onExceeded, "stop")
       const quota = RetryQuota.fromStore(store)
       assert.strictEqual(typeof store.reserve(5, clock), "function")
       assert.strictEqual(share.balance(clock), 2)
@@ -727,17 +727,17 @@ const laws: Readonly<
   "two buckets": [RetryBudget.all([RetryBudget.bucket({ capacity: 30 }), RetryBudget.bucket({ capacity: 40 })]), {}],
   "two buckets that wait": [
     RetryBudget.all([
-      RetryBudget.bucket({ capacity: 10, initial: 0, refillPerSecond: 5, whenExhausted: "wait" }),
-      RetryBudget.bucket({ capacity: 10, initial: 0, refillPerSecond: 5, whenExhausted: "wait" })
+      RetryBudget.bucket({ capacity: 10, initial: 0, refillPerSecond: 5, onExceeded: "wait" }),
+      RetryBudget.bucket({ capacity: 10, initial: 0, refillPerSecond: 5, onExceeded: "wait" })
     ]),
-    { whenExhausted: "wait" }
+    { onExceeded: "wait" }
   ],
   "a bucket that waits and one that does not": [
     RetryBudget.all([
-      RetryBudget.bucket({ capacity: 10, initial: 0, refillPerSecond: 5, whenExhausted: "wait" }),
+      RetryBudget.bucket({ capacity: 10, initial: 0, refillPerSecond: 5, onExceeded: "wait" }),
       RetryBudget.bucket({ capacity: 1e9 })
     ]),
-    { whenExhausted: "wait" }
+    { onExceeded: "wait" }
   ],
   "a share of the traffic, for hedges": [paidIn, {}]
 }
@@ -757,7 +757,7 @@ const counting: Readonly<Record<string, Effect.Effect<Store>>> = {
       capacity: Infinity,
       successIncrement: 0,
       firstAttemptCost: 0,
-      whenExhausted: "stop",
+      onExceeded: "stop",
       deposit: () => undefined,
       balance: (clock) => store.balance(clock),
       reserve: (cost, clock) => (_, hold) =>
@@ -782,7 +782,7 @@ describe.each(Object.entries(counting))(
 )
 
 const gates = [RetryBudget.share(), RetryBudget.inFlight(), RetryBudget.grpc()].flatMap((budget, place) =>
-  SendGateSuite.laws(Effect.map(budget, ({ gates }) => gates![0]!), { whenFull: "never" })
+  SendGateSuite.laws(Effect.map(budget, ({ gates }) => gates![0]!), { onExceeded: "never" })
     .map(({ name, run }) => [`${["share", "inFlight", "grpc"][place]} ${name}`, run] as const)
 )
 

@@ -9,7 +9,7 @@ import * as TestClock from "effect/testing/TestClock"
 import { Transient } from "../utils/call.ts"
 
 const waiting = (maxWaiters?: number) =>
-  RetryQuota.layer({ capacity: 10, initial: 0, refillPerSecond: 1, whenExhausted: "wait", maxWaiters })
+  RetryQuota.layer({ capacity: 10, initial: 0, refillPerSecond: 1, onExceeded: "wait", maxWaiters })
 
 const policy = Backoff.fixed({ delay: 1 }).pipe(RetryPolicy.maxAttempts(2), RetryPolicy.quotaGated({ cost: 1 }))
 

@@ -123,7 +123,7 @@ describe("a share of the traffic", () => {
   it.effect("with another share, it keeps the recent calls; with another window it starts empty", () =>
     Effect.gen(function*() {
       const { balance, clock, store } = yield* share
-      assert.deepStrictEqual([store.whenExhausted, store.capacity, store.firstAttemptCost], ["stop", Infinity, 0])
+      assert.deepStrictEqual([store.onExceeded, store.capacity, store.firstAttemptCost], ["stop", Infinity, 0])
       for (let call = 0; call < 4; call++) store.deposit(0.5, clock)
       assert.strictEqual(balance(), 2)
       store.change(0.25, 1000)

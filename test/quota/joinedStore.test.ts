@@ -31,7 +31,7 @@ const fake = (name: string, log: Array<string>, { answers = ["granted"], ...opti
     capacity: 100,
     successIncrement: 1,
     firstAttemptCost: 0,
-    whenExhausted: "stop",
+    onExceeded: "stop",
     reserve: (cost) => {
       const answer = answers[Math.min(asked++, answers.length - 1)]!
       log.push(`${name} ${typeof answer === "string" ? answer : "asks"} ${cost}`)

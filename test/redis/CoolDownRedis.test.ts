@@ -364,7 +364,7 @@ const gateOf = (closed: Duration.Input, options: Partial<CoolDownRedis.Options>)
 
 describe.each(
   [
-    ["free", gateOf(0, {}), { whenFull: "never" }],
+    ["free", gateOf(0, {}), { onExceeded: "never" }],
     ["closed", gateOf("1 second", { maxWait: "1 hour", spread: 0 }), {}]
   ] as const
 )("the contract of a gate: a shared cool-down that is %s", (_, make, options) => {

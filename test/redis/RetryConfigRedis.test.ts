@@ -259,7 +259,7 @@ describe("a quota of a document in Redis", () => {
   it.effect("those who wait for tokens ask where the quota has moved, in their order", () =>
     Effect.gen(function*() {
       const redis = new FakeShared()
-      const waiting = { initial: 0, refillPerSecond: 0.001, whenExhausted: "wait" }
+      const waiting = { initial: 0, refillPerSecond: 0.001, onExceeded: "wait" }
       const process = yield* processOf(redis, own(waiting))
       const order: Array<number> = []
       const fibers = yield* Effect.forEach([0, 1, 2], (index) => {

@@ -282,8 +282,8 @@ describe("RetryQuotaRedis", () => {
       Effect.gen(function*() {
         const error = new Transient()
         const reasons: Array<string> = []
-        for (const whenExhausted of ["stop", "wait"] as const) {
-          const { quota: own, redis: its } = yield* shared({ timeout: "10 seconds", whenExhausted, refillPerSecond: 1 })
+        for (const onExceeded of ["stop", "wait"] as const) {
+          const { quota: own, redis: its } = yield* shared({ timeout: "10 seconds", onExceeded, refillPerSecond: 1 })
           its.mood = "silent"
           const fiber = yield* Effect.forkChild(
             Effect.retryOrElse(
@@ -621,7 +621,7 @@ describe("RetryQuotaRedis", () => {
       ["name", { name: 5 as unknown as string }],
       ["prefix", { prefix: 5 as unknown as string }],
       ["capacity", { capacity: 0 }],
-      ["refillPerSecond", { whenExhausted: "wait" }],
+      ["refillPerSecond", { onExceeded: "wait" }],
       ["maxWaiters", { maxWaiters: -1 }],
       ["maxWaiters", { maxWaiters: 1.5 }],
       ["maxWaiters", { maxWaiters: NaN }],
@@ -636,7 +636,7 @@ describe("RetryQuotaRedis", () => {
       ["fallback.capacity", { firstAttemptCost: 5, fallback: { capacity: 4 } }],
       ["fallback.initial", { fallback: { capacity: 4, initial: 5 } }],
       ["fallback.refillPerSecond", { fallback: { refillPerSecond: -1 } }],
-      ["fallback.refillPerSecond", { whenExhausted: "wait", refillPerSecond: 1, fallback: { refillPerSecond: 0 } }]
+      ["fallback.refillPerSecond", { onExceeded: "wait", refillPerSecond: 1, fallback: { refillPerSecond: 0 } }]
     ]
     for (const [field, options] of bad) {
       it(`${field} in ${JSON.stringify(options)}`, () => {

@@ -29,7 +29,7 @@ describe("an interruption of a shared quota", () => {
   const reserving = [
     ["answers are immediate", 0, { capacity: 10 }],
     ["answers take 20 ms", 20, { capacity: 10 }],
-    ["tokens are waited for", 5, { capacity: 10, refillPerSecond: 100, whenExhausted: "wait" }]
+    ["tokens are waited for", 5, { capacity: 10, refillPerSecond: 100, onExceeded: "wait" }]
   ] as const
   for (const [when, latency, options] of reserving) {
     it.effect(`at any step of a reservation leaves no lease: ${when}`, () =>
@@ -41,7 +41,7 @@ describe("an interruption of a shared quota", () => {
         const reserving = taking(quota, 2, "giveBack", () => took++)
         const spending = taking(quota, 10, "spend")
         const steps = yield* sweep(
-          quota.whenExhausted === "wait" ? Effect.andThen(spending, reserving) : reserving,
+          quota.onExceeded === "wait" ? Effect.andThen(spending, reserving) : reserving,
           () =>
             Effect.gen(function*() {
               yield* TestClock.adjust(200)
@@ -56,15 +56,15 @@ describe("an interruption of a shared quota", () => {
   }
 
   for (const options of stopOrWait(100)) {
-    const { whenExhausted } = options
-    it.effect(`at any step of an ask has taken what it holds, and nothing else (${whenExhausted})`, () =>
+    const { onExceeded } = options
+    it.effect(`at any step of an ask has taken what it holds, and nothing else (${onExceeded})`, () =>
       Effect.gen(function*() {
         const { quota, redis } = yield* shared({ capacity: 10, ...options })
         redis.latencyMillis = 5
         let held: ReadonlyArray<RetryQuotaStore.Reservation> = []
         let interrupted = 0
         const ask = Effect.gen(function*() {
-          if (whenExhausted === "wait") yield* (yield* asking(quota, 10)).asked
+          if (onExceeded === "wait") yield* (yield* asking(quota, 10)).asked
           const asks = yield* asking(quota, 4)
           held = asks.held
           yield* asks.asked
@@ -76,7 +76,7 @@ describe("an interruption of a shared quota", () => {
             if (step > 0 && held.length === 1) interrupted++
             // Those that had been held before it asked are leases of its own.
             const before = redis.leases(key) - held.length
-            assert.include(whenExhausted === "wait" ? [0, 1] : [0], before)
+            assert.include(onExceeded === "wait" ? [0, 1] : [0], before)
             for (const reservation of held) assert.isTrue(reservation.giveBack())
             for (const reservation of held) assert.isFalse(reservation.giveBack() || reservation.spend())
             held = []
@@ -93,7 +93,7 @@ describe("an interruption of a shared quota", () => {
 
   for (const [driver, run] of Object.entries(drivers)) {
     for (const options of firstOf(stopOrWait(1e-6), 1)) {
-      it.effect(`at any step of ${driver} leaves no lease (${options.whenExhausted})`, () =>
+      it.effect(`at any step of ${driver} leaves no lease (${options.onExceeded})`, () =>
         Effect.gen(function*() {
           const { quota, redis } = yield* shared(options)
           redis.latencyMillis = 5
@@ -149,14 +149,14 @@ describe("an interruption of a shared quota", () => {
       }))
   }
 
-  for (const whenExhausted of ["stop", "wait"] as const) {
-    it.effect(`by a caller whose answer came with the same exchange leaves no lease (${whenExhausted})`, () =>
+  for (const onExceeded of ["stop", "wait"] as const) {
+    it.effect(`by a caller whose answer came with the same exchange leaves no lease (${onExceeded})`, () =>
       Effect.gen(function*() {
         const { quota, redis } = yield* shared({
           capacity: 10,
-          initial: whenExhausted === "wait" ? 0 : 10,
+          initial: onExceeded === "wait" ? 0 : 10,
           refillPerSecond: 10,
-          whenExhausted
+          onExceeded
         })
         redis.latencyMillis = 5
         const raced = yield* Effect.forkChild(

@@ -17,7 +17,7 @@ describe("a shared quota whose retries wait", () => {
         capacity: 1000,
         initial: 0,
         refillPerSecond: 1000,
-        whenExhausted: "wait"
+        onExceeded: "wait"
       })
       redis.latencyMillis = 1
       const served: Array<number> = []
@@ -75,7 +75,7 @@ describe("a shared quota whose retries wait", () => {
 
   it.effect("has a waiter look once a second for what another process puts back, however slow the refill", () =>
     Effect.gen(function*() {
-      const options = { capacity: 10, refillPerSecond: 0.001, whenExhausted: "wait" } as const
+      const options = { capacity: 10, refillPerSecond: 0.001, onExceeded: "wait" } as const
       const { quota, redis } = yield* shared(options)
       const { quota: other } = yield* shared(options, redis)
       const taken = Option.getOrThrow(yield* other.reserve(10))

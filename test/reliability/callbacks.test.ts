@@ -81,7 +81,7 @@ const rule = (slipping: (slip: Slip) => Partial<ConcurrencyLimiter.Rule>): Place
   gate((slip) =>
     ConcurrencyLimiter.layer({
       rule: { initial: 2, limit: (state) => state, next: (state) => state, ...slipping(slip) },
-      whenFull: "fail"
+      onExceeded: "fail"
     })
   )
 
@@ -108,7 +108,7 @@ const store = (
       capacity: 500,
       successIncrement: 1,
       firstAttemptCost: 0,
-      whenExhausted: "stop",
+      onExceeded: "stop",
       reserve: (cost) => ({ cost, giveBack: () => true, spend: () => true, ...reservation(slip) }),
       deposit: () => undefined,
       balance: () => 500,
@@ -175,7 +175,7 @@ const places: Readonly<Record<string, Place>> = {
   ),
   "ClientThrottle.Options.isRejection": gate((isRejection) => ClientThrottle.layer({ isRejection })),
   "ConcurrencyLimiter.Options.isDrop": gate((isDrop) =>
-    ConcurrencyLimiter.layer({ isDrop, rule: ConcurrencyLimiter.fixed(2), whenFull: "fail" })
+    ConcurrencyLimiter.layer({ isDrop, rule: ConcurrencyLimiter.fixed(2), onExceeded: "fail" })
   ),
   "ConcurrencyLimiter.Rule.limit": rule((slip) => {
     let isMade = false
@@ -327,7 +327,7 @@ const swept = ({ isSend = false, kills = false, services }: Place, slip: Slip, c
       Hedge.layer(),
       AdaptiveRateLimiter.layer(),
       TokenLimiter.layer({ requests: 1000 }),
-      ConcurrencyLimiter.layer({ rule: ConcurrencyLimiter.fixed(2), whenFull: "fail" })
+      ConcurrencyLimiter.layer({ rule: ConcurrencyLimiter.fixed(2), onExceeded: "fail" })
     ])
   )
 

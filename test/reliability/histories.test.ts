@@ -52,10 +52,10 @@ class History {
     // A refill so slow that none comes: no time passes in a history.
     const perMilli = waits ? 1 : 0
     this.model = new QuotaModel({ capacity, initial, perMilli, waits })
-    const whenExhausted = waits ? "wait" : "stop"
+    const onExceeded = waits ? "wait" : "stop"
     this.quota = valueOf(
       this.world,
-      RetryQuota.make({ capacity, initial, refillPerSecond: perMilli * 1000, whenExhausted })
+      RetryQuota.make({ capacity, initial, refillPerSecond: perMilli * 1000, onExceeded })
     )
   }
 
@@ -267,7 +267,7 @@ describe("the same fibers, in every order in which their tasks can run", () => {
       const schedules = everySchedule((world) => {
         const quota = valueOf(
           new World(),
-          RetryQuota.make({ capacity: 3, initial: 2, refillPerSecond: 1000, whenExhausted: "wait" })
+          RetryQuota.make({ capacity: 3, initial: 2, refillPerSecond: 1000, onExceeded: "wait" })
         )
         const costs = [[2, "giveBack"], [3, "spend"], [1, "giveBack"], [3, "giveBack"], [2, "spend"]] as const
         const fibers = costs.slice(0, many).map(([cost, how]) => world.fork(using(quota, cost, how)))

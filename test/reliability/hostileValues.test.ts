@@ -245,7 +245,7 @@ const gates = Layer.mergeAll(
   ClientThrottle.layer(),
   AdaptiveRateLimiter.layer(),
   TokenLimiter.layer({ tokens: 1_000_000, estimate: 1 }),
-  ConcurrencyLimiter.layer({ rule: ConcurrencyLimiter.fixed(1), whenFull: "fail" })
+  ConcurrencyLimiter.layer({ rule: ConcurrencyLimiter.fixed(1), onExceeded: "fail" })
 )
 
 const free = Effect.gen(function*() {

@@ -84,7 +84,7 @@ describe("a leak that is planted is found", () => {
 
   it.effect("of waiters: a fiber that keeps waiting for tokens after its caller is gone", () =>
     Effect.gen(function*() {
-      const quota = { capacity: 10, initial: 0, refillPerSecond: 1e-6, whenExhausted: "wait" } as const
+      const quota = { capacity: 10, initial: 0, refillPerSecond: 1e-6, onExceeded: "wait" } as const
       const leaky = Effect.andThen(Effect.forkDetach(Effect.orDie(RetryQuota.reserve(5))), Effect.sleep(10))
       assert.strictEqual((yield* failureOf(leaky, quota)).what, "waiting")
       const sending = Effect.andThen(

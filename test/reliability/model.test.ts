@@ -101,7 +101,7 @@ const quotaSubject = (options: { capacity: number; initial: number; perMilli: nu
       capacity: options.capacity,
       initial: options.initial,
       refillPerSecond: options.perMilli * 1000,
-      whenExhausted: options.waits ? "wait" : "stop"
+      onExceeded: options.waits ? "wait" : "stop"
     })
   )
   const fibers: Array<Fiber.Fiber<Option.Option<RetryQuota.Reservation>, unknown>> = []

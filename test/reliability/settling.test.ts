@@ -62,7 +62,7 @@ const ledger = (told: Array<string>, answersLater = false): RetryQuotaStore.Retr
     capacity: 10,
     successIncrement: 0,
     firstAttemptCost: 0,
-    whenExhausted: "stop",
+    onExceeded: "stop",
     reserve: (cost) => {
       told.push("taken")
       return answersLater
@@ -285,9 +285,9 @@ describe.each(drivers)("$form", ({ run }) => {
       assert.deepStrictEqual(reasons, ["quota-exhausted"])
     }))
 
-  for (const whenExhausted of ["stop", "wait"] as const) {
+  for (const onExceeded of ["stop", "wait"] as const) {
     for (const limit of [undefined, "1 minute"] as const) {
-      it.effect(`tokens that come after their call has ended go back: ${whenExhausted}, deadline ${limit}`, () =>
+      it.effect(`tokens that come after their call has ended go back: ${onExceeded}, deadline ${limit}`, () =>
         Effect.gen(function*() {
           const told: Array<string> = []
           let late = () => {}
@@ -295,7 +295,7 @@ describe.each(drivers)("$form", ({ run }) => {
           yield* TestClock.adjust("1 hour")
           const store: RetryQuotaStore.RetryQuotaStore = {
             ...ledger(told),
-            whenExhausted,
+            onExceeded,
             reserve: () => (given, hold) => {
               patience = Duration.toMillis(given)
               late = () => hold({ cost: 5, giveBack: () => told.push("back") > 0, spend: () => told.push("spent") > 0 })
@@ -314,7 +314,7 @@ describe.each(drivers)("$form", ({ run }) => {
           yield* TestClock.adjust("2 minutes")
           assert.deepStrictEqual(told, ["back"])
           assert.deepStrictEqual(waits, ["RetryQuota"])
-          assert.strictEqual(patience, limit === undefined ? Infinity : whenExhausted === "wait" ? 59_900 : 60_000)
+          assert.strictEqual(patience, limit === undefined ? Infinity : onExceeded === "wait" ? 59_900 : 60_000)
           yield* Fiber.interrupt(fiber)
         }))
     }
@@ -372,7 +372,7 @@ describe.each(drivers)("$form", ({ run }) => {
       )
       assert.deepStrictEqual(costs, [5])
     }).pipe(
-      Effect.provide(RetryQuota.layer({ capacity: 5, initial: 0, refillPerSecond: 1, whenExhausted: "wait" }))
+      Effect.provide(RetryQuota.layer({ capacity: 5, initial: 0, refillPerSecond: 1, onExceeded: "wait" }))
     ))
 
   it.effect("sends nothing whose fee a remote quota refuses", () =>

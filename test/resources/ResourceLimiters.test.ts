@@ -122,7 +122,7 @@ describe("ResourceLimiters", () => {
     const take = (key: string) => Effect.provide(Effect.orDie(RetryQuota.reserve(100)), ResourceLimiters.quota(key))
     const balanceOf = (key: string) => Effect.provide(RetryQuota.balance, ResourceLimiters.quota(key))
     const count = ResourceLimiters.ResourceLimiters.use((limiters) => limiters.count)
-    const ofThree = ResourceLimiters.layer({ maxResources: 3 })
+    const ofThree = ResourceLimiters.layer({ capacity: 3 })
 
     it.effect("forgets the one that has been idle longest, and keeps the others", () =>
       Effect.gen(function*() {
@@ -161,7 +161,7 @@ describe("ResourceLimiters", () => {
             return [(yield* quota.balance) < 500, (yield* limiter.state).enabled, (yield* coolDown!.state).phase]
           })))
         assert.deepStrictEqual(states, [[true, false, "free"], [true, true, "free"], [false, false, "closed"]])
-      }).pipe(Effect.provide(ResourceLimiters.layer({ maxResources: 5, coolDown: { atMost: "1 hour" } }))))
+      }).pipe(Effect.provide(ResourceLimiters.layer({ capacity: 5, coolDown: { atMost: "1 hour" } }))))
 
     it.effect("forgets idle ones before those in use, however long they have been in use", () =>
       Effect.scoped(Effect.gen(function*() {
@@ -240,7 +240,7 @@ describe("ResourceLimiters", () => {
           assert.deepStrictEqual(events.slice(3), ["close a"])
           yield* TestClock.adjust("1 minute")
           assert.deepStrictEqual(events.slice(4).sort(), ["close b", "close c"])
-        }).pipe(Effect.provide(ResourceLimiters.layer({ quota: shared, maxResources: 2, idleTimeToLive: "1 minute" })))
+        }).pipe(Effect.provide(ResourceLimiters.layer({ quota: shared, capacity: 2, idleTimeToLive: "1 minute" })))
       }))
 
     it.effect("builds the layer of a resource once for all concurrent callers, even if the first one leaves", () =>
@@ -314,7 +314,7 @@ describe("ResourceLimiters", () => {
         const limits = yield* Effect.scoped(Effect.flatMap(used("a"), ({ concurrency }) => concurrency!.state))
         assert.deepStrictEqual(limits, { limit: 2, inFlight: 0, waiting: 0 })
       }).pipe(Effect.provide(ResourceLimiters.layer({
-        concurrency: { rule: ConcurrencyLimiter.fixed(2), whenFull: "fail" }
+        concurrency: { rule: ConcurrencyLimiter.fixed(2), onExceeded: "fail" }
       }))))
 
     it.effect("what a server says to one call closes its resource for the others, and no other resource", () =>
@@ -474,9 +474,9 @@ describe("ResourceLimiters", () => {
     const bad: ReadonlyArray<readonly [string, ResourceLimiters.Options]> = [
       ["idleTimeToLive", { idleTimeToLive: 0 }],
       ["idleTimeToLive", { idleTimeToLive: NaN }],
-      ["maxResources", { maxResources: 0 }],
-      ["maxResources", { maxResources: 1.5 }],
-      ["maxResources", { maxResources: NaN }],
+      ["capacity", { capacity: 0 }],
+      ["capacity", { capacity: 1.5 }],
+      ["capacity", { capacity: NaN }],
       ["capacity", { quota: { capacity: 0 } }],
       ["beta", { limiter: { beta: 2 } }],
       ["maxWait", { concurrency: { maxWait: 0 } }],

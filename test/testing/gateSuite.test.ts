@@ -216,25 +216,27 @@ const kinds = { waits: gates, refuses: gatesThatRefuse, never: gatesThatNeverHol
 
 describe("SendGateSuite.laws", () => {
   const references = { waits: room(), refuses: refusing(), never: open((send) => send.hold(free)) } as const
-  for (const [whenFull, make] of Object.entries(references)) {
-    describe(`of a gate that keeps them: ${whenFull}`, () => {
-      const laws = SendGateSuite.laws(make, { whenFull: whenFull as SendGateSuite.Options["whenFull"] })
+  for (const [onExceeded, make] of Object.entries(references)) {
+    describe(`of a gate that keeps them: ${onExceeded}`, () => {
+      const laws = SendGateSuite.laws(make, { onExceeded: onExceeded as SendGateSuite.Options["onExceeded"] })
       for (const law of laws) it.effect(law.name, () => thinned(5)(law.run))
     })
   }
 
-  for (const [whenFull, gates] of Object.entries(kinds)) {
+  for (const [onExceeded, gates] of Object.entries(kinds)) {
     for (const [name, makes] of Object.entries(gates)) {
       for (const [place, make] of makes.entries()) {
         it.effect(`finds a gate, ${place + 1}, that breaks the law: ${name}`, () =>
-          isBroken(lawOf(SendGateSuite.laws(make, { whenFull: whenFull as SendGateSuite.Options["whenFull"] }), name)))
+          isBroken(
+            lawOf(SendGateSuite.laws(make, { onExceeded: onExceeded as SendGateSuite.Options["onExceeded"] }), name)
+          ))
       }
     }
   }
 
   it("sees each of its laws broken", () => {
-    const all = (["waits", "refuses", "never"] as const).flatMap((whenFull) =>
-      SendGateSuite.laws(room(), { whenFull }).map(({ name }) => name)
+    const all = (["waits", "refuses", "never"] as const).flatMap((onExceeded) =>
+      SendGateSuite.laws(room(), { onExceeded }).map(({ name }) => name)
     )
     const broken = Object.keys({ ...gates, ...gatesThatRefuse, ...gatesThatNeverHoldBack })
     assert.deepStrictEqual(broken.sort(), [...new Set(all)].sort())
@@ -253,7 +255,7 @@ describe("SendGateSuite.laws", () => {
   it.effect("hold for a gate that never opens, if it is declared so", () =>
     Effect.gen(function*() {
       const closed = open(() => Effect.fail(new Full()))
-      for (const { run } of SendGateSuite.laws(closed, { whenFull: "refuses", reopens: false })) yield* run
+      for (const { run } of SendGateSuite.laws(closed, { onExceeded: "refuses", reopens: false })) yield* run
     }).pipe(thinned(20)))
 
   it.live("need no TestClock around them", () =>
@@ -263,6 +265,6 @@ describe("SendGateSuite.laws", () => {
 
   it("refuse impossible options", () => {
     assert.throws(() => SendGateSuite.laws(room(), { most: 0 }), InvalidOption)
-    assert.throws(() => SendGateSuite.laws(room(), { whenFull: "sometimes" as "never" }), InvalidOption)
+    assert.throws(() => SendGateSuite.laws(room(), { onExceeded: "sometimes" as "never" }), InvalidOption)
   })
 })

@@ -124,7 +124,7 @@ describe("TestQuota", () => {
       yield* TestClock.adjust("4 seconds")
       assert.deepStrictEqual(yield* Kit.TestQuota.state, { balance: 0, capacity: 10, held: 7, waiting: 0 })
     }).pipe(
-      Effect.provide(Kit.TestQuota.layer({ capacity: 10, initial: 0, refillPerSecond: 1, whenExhausted: "wait" }))
+      Effect.provide(Kit.TestQuota.layer({ capacity: 10, initial: 0, refillPerSecond: 1, onExceeded: "wait" }))
     ))
 
   it.effect("reads and sets other quotas too, whose holdings it does not know", () =>
@@ -222,7 +222,7 @@ describe("TestLimiter", () => {
         capacity: 100,
         successIncrement: 1,
         firstAttemptCost: 0,
-        whenExhausted: "stop",
+        onExceeded: "stop",
         reserve: (cost, clock) => {
           const taken = store.reserve(cost, clock) as RetryQuotaStore.Reservation
           open++

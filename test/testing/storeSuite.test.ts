@@ -20,7 +20,7 @@ const broken = (options: RetryQuota.Options, changes: (store: Store) => Partial<
     capacity: store.capacity,
     successIncrement: store.successIncrement,
     firstAttemptCost: store.firstAttemptCost,
-    whenExhausted: store.whenExhausted,
+    onExceeded: store.onExceeded,
     reserve: (cost, clock) => store.reserve(cost, clock),
     deposit: (tokens, clock) => store.deposit(tokens, clock),
     set: (tokens, clock) => store.set!(tokens, clock),
@@ -82,7 +82,7 @@ const greedy = stopping((store) => ({
 const waiting = (
   wait: (store: Store, cost: number, clock: Clock.Clock, hold: (held: Reservation) => void) => Effect.Effect<unknown>
 ) =>
-  broken({ initial: 0, refillPerSecond: 0.001, whenExhausted: "wait" }, (store) => ({
+  broken({ initial: 0, refillPerSecond: 0.001, onExceeded: "wait" }, (store) => ({
     reserve: (cost, clock) =>
       held(store.reserve(cost, clock)) ?? ((_, hold) => Effect.asVoid(wait(store, cost, clock, hold)))
   }))
@@ -91,7 +91,7 @@ const waiting = (
 const answering = (
   refuses: (store: Store, cost: number, clock: Clock.Clock, patience: Duration.Duration) => boolean
 ) =>
-  broken({ initial: 0, refillPerSecond: 0.001, whenExhausted: "wait" }, (store) => ({
+  broken({ initial: 0, refillPerSecond: 0.001, onExceeded: "wait" }, (store) => ({
     reserve: (cost, clock) => {
       const answer = store.reserve(cost, clock)
       if (typeof answer !== "function") return answer
@@ -102,7 +102,7 @@ const answering = (
 
 /** A bucket whose callers wait, and what it grants immediately is a different reservation than it should be. */
 const waitingResized = (changed: Changed) =>
-  broken({ initial: 0, refillPerSecond: 0.001, whenExhausted: "wait" }, changing(changed))
+  broken({ initial: 0, refillPerSecond: 0.001, onExceeded: "wait" }, changing(changed))
 
 /** Looks every millisecond whether the tokens are there. */
 const polling = (store: Store, cost: number, clock: Clock.Clock, hold: (held: Reservation) => void) =>
@@ -119,7 +119,7 @@ const polling = (store: Store, cost: number, clock: Clock.Clock, hold: (held: Re
   )
 
 /** Its callers keep waiting when they have left. */
-const stubborn = broken({ refillPerSecond: 0.001, whenExhausted: "wait" }, (store) => staying(store))
+const stubborn = broken({ refillPerSecond: 0.001, onExceeded: "wait" }, (store) => staying(store))
 
 const staying = (store: Store): Partial<Store> => ({
   reserve: (cost, clock) => {
@@ -129,7 +129,7 @@ const staying = (store: Store): Partial<Store> => ({
   }
 })
 
-const waits = { whenExhausted: "wait" } as const
+const waits = { onExceeded: "wait" } as const
 
 /** Stores that break each law. */
 const stores: Readonly<Record<string, ReadonlyArray<Effect.Effect<Store>>>> = {
@@ -137,7 +137,7 @@ const stores: Readonly<Record<string, ReadonlyArray<Effect.Effect<Store>>>> = {
     stopping(() => ({ capacity: 0 })),
     stopping(() => ({ successIncrement: 11 })),
     stopping(() => ({ firstAttemptCost: -1 })),
-    stopping(() => ({ whenExhausted: "wait" }))
+    stopping(() => ({ onExceeded: "wait" }))
   ],
   "takes available tokens": [
     greedy,
@@ -290,7 +290,7 @@ const storesThatWait: Readonly<Record<string, ReadonlyArray<Effect.Effect<Store>
   ],
   "serves waiters when its tokens are set, if it can": [
     // A plain write, as of a Ref: the balance is right, and nobody is woken.
-    broken({ initial: 0, refillPerSecond: 0.001, whenExhausted: "wait" }, (store) => ({
+    broken({ initial: 0, refillPerSecond: 0.001, onExceeded: "wait" }, (store) => ({
       set: (tokens) => {
         const { ref } = (store as MemoryStore).ref
         ref.current = { ...ref.current, tokens }
@@ -347,7 +347,7 @@ const miscounting = (changes: (store: Store) => Partial<Store>) =>
     capacity: store.capacity,
     successIncrement: store.successIncrement,
     firstAttemptCost: store.firstAttemptCost,
-    whenExhausted: store.whenExhausted,
+    onExceeded: store.onExceeded,
     reserve: (cost, clock) => store.reserve(cost, clock),
     deposit: (tokens, clock) => store.deposit(tokens, clock),
     balance: (clock) => store.balance(clock),
@@ -579,7 +579,7 @@ describe("the laws of a token bucket", () => {
       assert.isBelow(small!.capacity!, 10)
       assert.isAbove(refilling!.refillPerSecond!, 0)
       assert.isAbove(paid!.firstAttemptCost!, 0)
-      assert.strictEqual(waiting!.whenExhausted, "wait")
+      assert.strictEqual(waiting!.onExceeded, "wait")
     })
   })
 })

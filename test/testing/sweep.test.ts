@@ -213,14 +213,14 @@ describe("sweepQuota", () => {
 
   for (
     const [name, quota] of [
-      ["waits", { capacity: 10, initial: 0, refillPerSecond: 1, whenExhausted: "wait" }],
+      ["waits", { capacity: 10, initial: 0, refillPerSecond: 1, onExceeded: "wait" }],
       ["is paid for first attempts", { capacity: 100, firstAttemptCost: 3 }],
       ["has a first attempt wait", {
         capacity: 9,
         initial: 2,
         firstAttemptCost: 3,
         refillPerSecond: 1,
-        whenExhausted: "wait"
+        onExceeded: "wait"
       }],
       ["runs dry", { capacity: 500, initial: 6 }],
       ["gains by successes", { capacity: 500, initial: 100, successIncrement: 1 }]
@@ -369,7 +369,7 @@ describe("sweepQuota", () => {
         capacity: store.capacity,
         successIncrement: 0,
         firstAttemptCost: 0,
-        whenExhausted: "stop",
+        onExceeded: "stop",
         deposit: (tokens, clock) => store.deposit(tokens, clock),
         balance: (clock) => store.balance(clock),
         reserve: (cost: number, clock: Clock.Clock) => {
@@ -413,7 +413,7 @@ describe("sweepQuota", () => {
 
   it.effect("finds a fiber that is left waiting for tokens", () =>
     Effect.gen(function*() {
-      const quota = { capacity: 10, initial: 0, refillPerSecond: 0.001, whenExhausted: "wait" } as const
+      const quota = { capacity: 10, initial: 0, refillPerSecond: 0.001, onExceeded: "wait" } as const
       const leaving = Effect.andThen(Effect.forkDetach(Effect.orDie(RetryQuota.reserve(5))), Effect.yieldNow)
       assert.strictEqual((yield* failureOf(Kit.sweepQuota(leaving, { quota }))).what, "waiting")
     }))

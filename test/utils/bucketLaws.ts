@@ -12,7 +12,7 @@ const kinds: Readonly<Record<string, RetryQuota.Options>> = {
   "a small bucket": { capacity: 3, initial: 0, successIncrement: 0.3 },
   "a bucket that refills": { capacity: 30, refillPerSecond: 20 },
   "a bucket that pays for first attempts": { capacity: 100, firstAttemptCost: 3 },
-  "a bucket whose callers wait": { capacity: 10, initial: 0, refillPerSecond: 5, whenExhausted: "wait" }
+  "a bucket whose callers wait": { capacity: 10, initial: 0, refillPerSecond: 5, onExceeded: "wait" }
 }
 
 const begins = (subject: Subject) => subject.expect("the balance at the start", 7)
@@ -56,7 +56,7 @@ const forgetsAtRefill = (subject: Subject) =>
     within("the balance when 5 are refilled and 2 were taken", yield* subject.balance, 3, 3.2 + slack)
   })
 
-const waiter = { capacity: 10, initial: 0, refillPerSecond: 50, whenExhausted: "wait" } as const
+const waiter = { capacity: 10, initial: 0, refillPerSecond: 50, onExceeded: "wait" } as const
 
 const arithmetic: ReadonlyArray<
   readonly [
@@ -87,7 +87,7 @@ export const bucketLaws = <E, R>(
     )
   return [
     ...Object.entries(kinds).flatMap(([kind, options]) =>
-      lawsOf(subject(options), time, options.whenExhausted ?? "stop").map(({ name, run }) => ({
+      lawsOf(subject(options), time, options.onExceeded ?? "stop").map(({ name, run }) => ({
         name: `${kind} ${name}`,
         run
       }))

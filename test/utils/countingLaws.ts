@@ -20,7 +20,7 @@ const members: Body = ({ store }) =>
     same("the capacity", store.capacity, Infinity)
     same("successIncrement", store.successIncrement, 0)
     same("firstAttemptCost", store.firstAttemptCost, 0)
-    same("whenExhausted", store.whenExhausted, "stop")
+    same("onExceeded", store.onExceeded, "stop")
   })
 
 const oneEach: Body = (subject, twin) =>

@@ -19,11 +19,11 @@ export const key = "retry-quota:test"
 export const badMoods: ReadonlyArray<Mood> = ["silent", "deaf", "refusing", "garbage"]
 
 /** Options of a quota without tokens, for which retries wait: one comes in each 100 ms. */
-export const drained = { capacity: 10, initial: 0, refillPerSecond: 10, whenExhausted: "wait" } as const
+export const drained = { capacity: 10, initial: 0, refillPerSecond: 10, onExceeded: "wait" } as const
 
 /** Options that are the same but for whether retries wait, at this refill. */
 export const stopOrWait = (refillPerSecond: number) =>
-  [{ whenExhausted: "stop" }, { whenExhausted: "wait", refillPerSecond }] as const
+  [{ onExceeded: "stop" }, { onExceeded: "wait", refillPerSecond }] as const
 
 /** A quota on a fake Redis. */
 export const make = (redis: FakeRedis, options?: Partial<RetryQuotaRedis.Options>) =>

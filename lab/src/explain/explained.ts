@@ -200,7 +200,7 @@ const moreOf = ({ deadlineMillis, limits, setting }: Subject, followed: number):
 const reachOf = (subject: Subject): Load.Reach => {
   const { asked, limits, setting, traces } = subject
   const bounded = limits.quota !== undefined &&
-    (asked.quota?.whenExhausted === "wait" || everyTrace(traces).some(({ reason }) => reason === "quota-exhausted"))
+    (asked.quota?.onExceeded === "wait" || everyTrace(traces).some(({ reason }) => reason === "quota-exhausted"))
   const free = bounded ? tracesOf({ ...setting, quota: boundless }, asked, subject.samples) : traces
   const longest = greatest(free.sampled.map((trace) => trace.retries.length))
   const shares = Array.from({ length: longest }, (_, n) => shareOf(free, (trace) => trace.retries.length > n))
@@ -241,8 +241,8 @@ const priceOf = ({ asked, limits, setting }: Subject): Load.Price | undefined =>
   const policy = RetryPolicy.withoutDeadline(setting.policy)
   const [first] = trace({ ...setting, policy, quota: boundless, limit: 1 }, constant(0.5)).retries
   if (first === undefined) return undefined
-  const { capacity, store, whenExhausted } = Effect.runSync(RetryQuota.make(asked.quota))
-  return { cost: first.cost, increment: store.successIncrement, capacity, waits: whenExhausted === "wait" }
+  const { capacity, store, onExceeded } = Effect.runSync(RetryQuota.make(asked.quota))
+  return { cost: first.cost, increment: store.successIncrement, capacity, waits: onExceeded === "wait" }
 }
 
 /** A quota that pays for fewer retries also runs empty by random variation. */

@@ -83,7 +83,7 @@ abstract class HearingStore implements RetryQuotaStore {
   readonly capacity = Infinity
   readonly successIncrement = 0
   readonly firstAttemptCost = 0
-  readonly whenExhausted = "stop"
+  readonly onExceeded = "stop"
   readonly gates: ReadonlyArray<SendGate> = [listening({
     called: () => this.called(1),
     uncalled: () => this.called(-1),

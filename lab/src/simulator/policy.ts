@@ -107,7 +107,7 @@ export const budgetOf = (budget: NonNullable<PolicySettings["budget"]>): BudgetO
 
 const maybeMillis = (time: Time | undefined): number | undefined => time === undefined ? undefined : millis(time)
 
-type RuleSettings = Omit<Concurrency, "maxWait" | "maxWaiters" | "order" | "whenFull">
+type RuleSettings = Omit<Concurrency, "maxWait" | "maxWaiters" | "order" | "onExceeded">
 
 const ruleOf = ({ limit, published, slowerThan, ...adaptive }: RuleSettings): ConcurrencyLimiter.Rule => {
   if (limit !== undefined) return ConcurrencyLimiter.fixed(limit)
@@ -118,11 +118,11 @@ const ruleOf = ({ limit, published, slowerThan, ...adaptive }: RuleSettings): Co
 
 /** The options of a concurrency limiter. Throws `InvalidOption` when they do not go together. */
 export const concurrencyOf = (
-  { maxWait, maxWaiters, order, whenFull, ...rule }: Concurrency
+  { maxWait, maxWaiters, order, onExceeded, ...rule }: Concurrency
 ): ConcurrencyLimiter.Options => ({
   rule: ruleOf(rule),
   isDrop: rule.published === undefined ? undefined : Netflix.isDrop,
-  whenFull,
+  onExceeded,
   maxWait: maybeMillis(maxWait),
   maxWaiters,
   order

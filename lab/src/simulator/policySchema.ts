@@ -8,7 +8,7 @@ const Quota = Schema.Struct({
   initial: maybe(Amount, "The tokens at the start. Default: the capacity."),
   successIncrement: maybe(Amount, "Tokens that a call without retries adds. Default 1, at most the capacity."),
   refillPerSecond: unlessSaid(Amount, 0, "Tokens added per second."),
-  whenExhausted: unlessSaid(
+  onExceeded: unlessSaid(
     Schema.Literals(["stop", "wait"]),
     "stop",
     "What happens to a retry when there are not enough tokens."
@@ -21,7 +21,7 @@ const Limiter = Schema.Struct({
   minCapacity: maybe(Positive, "The least capacity. Default 1."),
   scaleConstant: maybe(Positive, "How steep the curve is. Default 0.4."),
   smoothing: maybe(Share, "The weight of the latest measurement. Default 0.8."),
-  whenExceeded: maybe(Schema.Literals(["wait", "fail"]), "What a send does when there is no token. Default wait.")
+  onExceeded: maybe(Schema.Literals(["wait", "fail"]), "What a send does when there is no token. Default wait.")
 }).annotate({ identifier: "Limiter", title: "An AdaptiveRateLimiter of the library, one for each process" })
 
 const Concurrency = Schema.Struct({
@@ -36,7 +36,7 @@ const Concurrency = Schema.Struct({
   increase: maybe(Positive, "What a success adds while half of the limit is in use. Default 0.25."),
   decrease: maybe(Share, "The limit after a drop, as a share of what is in flight. Default 0.7."),
   slowerThan: maybe(Time, "A success that takes longer counts as a drop. Default: none does."),
-  whenFull: maybe(Schema.Literals(["wait", "fail"]), "What a send does when there is no slot. Default wait."),
+  onExceeded: maybe(Schema.Literals(["wait", "fail"]), "What a send does when there is no slot. Default wait."),
   maxWait: maybe(Time, "How long it waits. Default 250 milliseconds, or a quarter of the last timeout seen."),
   maxWaiters: maybe(Count, "How many may wait. Default 10000."),
   order: maybe(Schema.Literals(["fifo", "lifo"]), "Who is served first. Default fifo.")

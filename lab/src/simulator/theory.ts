@@ -25,9 +25,9 @@ const boundedBy = (budget: BudgetOptions, processes: number, capacity: number, a
 /** Whether retries cease while nothing succeeds: every one of them costs tokens, and only successes bring any. */
 const runsDry = (
   { cost = 5, throttlingCost, timeoutCost }: RetryPolicy.QuotaOptions,
-  { refillPerSecond = 0, whenExhausted }: RetryQuota.Options
+  { refillPerSecond = 0, onExceeded }: RetryQuota.Options
 ): boolean =>
-  Math.min(cost, throttlingCost ?? cost, timeoutCost ?? cost) > 0 && refillPerSecond === 0 && whenExhausted !== "wait"
+  Math.min(cost, throttlingCost ?? cost, timeoutCost ?? cost) > 0 && refillPerSecond === 0 && onExceeded !== "wait"
 
 const isGated = ({ concurrency, coolDown, hedge, limiter, throttle }: Retrying): boolean =>
   (limiter ?? concurrency ?? coolDown ?? throttle ?? hedge) !== undefined

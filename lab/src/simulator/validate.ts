@@ -249,7 +249,7 @@ const problemOfUnused = ({ limiter, quota }: PolicySettings, limits: RetryPolicy
 /** A limit that never changes, one of Netflix and the adaptive one of the library: each has its own constants. */
 const problemOfRule = ({ concurrency }: PolicySettings): Problem | undefined => {
   if (concurrency === undefined) return undefined
-  const { maxWait: _w, maxWaiters: _n, order: _o, whenFull: _f, ...rule } = concurrency
+  const { maxWait: _w, maxWaiters: _n, order: _o, onExceeded: _f, ...rule } = concurrency
   const [kind] = (["limit", "published"] as const).filter((key) => rule[key] !== undefined)
   const [other] = Object.keys(rule).filter((key) => key !== kind)
   return kind === undefined || other === undefined

@@ -271,7 +271,7 @@ const part = <A>(constructorName: string, name: string, config: unknown, make: (
  * | `maxCapacity` | `capacity` of the quota, and its initial balance |
  * | `refillUnitsPerSecond` | `refillPerSecond`: to the millisecond, fractions kept; Kotlin adds whole tokens and drops
  * the rest |
- * | `useCircuitBreakerMode` | `whenExhausted`: `true` is `"stop"`, `false` is `"wait"`; without a refill always `"stop"` |
+ * | `useCircuitBreakerMode` | `onExceeded`: `true` is `"stop"`, `false` is `"wait"`; without a refill always `"stop"` |
  * | `initialTryCost` | `firstAttemptCost`: a refused attempt fails with `QuotaExhausted`, Kotlin's
  * `RetryCapacityExceededException` |
  * | `initialTrySuccessIncrement` | `successIncrement` |
@@ -300,11 +300,11 @@ export const standardRetryTokenBucket = (config: StandardRetryTokenBucketConfig 
     refillPerSecond: check.amount("refillUnitsPerSecond", valid.refillUnitsPerSecond),
     firstAttemptCost: check.between("initialTryCost", valid.initialTryCost, 0, capacity),
     successIncrement: check.between("initialTrySuccessIncrement", valid.initialTrySuccessIncrement, 0, capacity),
-    whenExhausted: breaks || valid.refillUnitsPerSecond === 0 ? "stop" : "wait"
+    onExceeded: breaks || valid.refillUnitsPerSecond === 0 ? "stop" : "wait"
   }
   // An amount above the capacity would wait forever.
   const costOf = (field: "retryCost" | "timeoutRetryCost"): number =>
-    options.whenExhausted === "wait"
+    options.onExceeded === "wait"
       ? check.between(field, valid[field], 0, capacity)
       : check.amount(field, valid[field])
   const cost = costOf("retryCost")

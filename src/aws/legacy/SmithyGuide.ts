@@ -198,7 +198,7 @@ const partsOf = (options: Options): Compiled => {
  * never sent returns its tokens (the guide has no interruption); `"No"` is a veto even for a server fault, as the
  * guide's comment says (its code falls through).
  *
- * The `successIncrement`, `firstAttemptCost` and `whenExhausted` of the quota do not apply, nor does a limiter; a retry
+ * The `successIncrement`, `firstAttemptCost` and `onExceeded` of the quota do not apply, nor does a limiter; a retry
  * waits only for a quota in Redis that waits.
  *
  * **Example** (The first edition, with a smaller cost)

@@ -91,7 +91,7 @@ export class QuotaPart implements Part {
 
   change(next: Shareable<StoreOptions> = ownQuota, clock: Clock.Clock): void {
     if (!this.follows(next, clock)) this.move(next, clock)
-    else if (next.options.whenExhausted === "stop") this.store.moveTo(this.store.store)
+    else if (next.options.onExceeded === "stop") this.store.moveTo(this.store.store)
   }
 
   close(): void {

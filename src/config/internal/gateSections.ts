@@ -84,7 +84,7 @@ const quota: Section = {
     "refillPerSecond",
     "successIncrement",
     "firstAttemptCost",
-    "whenExhausted",
+    "onExceeded",
     "maxWaiters",
     "redis"
   ],
@@ -100,7 +100,7 @@ const limiter: Section = {
     "scaleConstant",
     "smoothing",
     "measurementBucketDuration",
-    "whenExceeded",
+    "onExceeded",
     "maxWaiters",
     "redis"
   ],
@@ -156,7 +156,7 @@ class LiveConcurrency extends ConcurrencyGate<ConcurrencyLimiter.ConcurrencyLimi
 }
 
 const concurrency: Section = {
-  keys: ["limit", ...ruleKeys, "whenFull", "maxWait", "maxWaiters", "order"],
+  keys: ["limit", ...ruleKeys, "onExceeded", "maxWait", "maxWaiters", "order"],
   check: limited,
   make: (input: Limited | undefined, { context }) => {
     const gate = new LiveConcurrency(input ?? limited({}), Context.get(context, Random.Random))

@@ -43,7 +43,7 @@ class Voter extends Decider {
   }
 
   protected override asked(ask: Ask): Answer {
-    const waits = this.run.environment.store!.whenExhausted === "wait"
+    const waits = this.run.environment.store!.onExceeded === "wait"
     return waits && this.isIdle === true ? this.refuses("quota-exhausted") : super.asked(ask)
   }
 }

@@ -12,7 +12,7 @@ export interface AdaptiveOptions<E> {
   readonly cubic: Cubic.CubicConfig
   readonly restore?: Cubic.Saved | undefined
   readonly maxWaiters: number
-  readonly whenExceeded: "wait" | "fail"
+  readonly onExceeded: "wait" | "fail"
   /** The error of a send when there is no token for this many milliseconds. */
   readonly refused: (reason: "no-token" | "queue-full", millis: number) => E
 }
@@ -133,8 +133,8 @@ export class AdaptiveGate<E> extends Stateful<Cubic.Cubic> implements SendGate<E
   }
 
   private refusal(millis: number): E | undefined {
-    const { maxWaiters, refused, whenExceeded } = this.options
-    const reason = whenExceeded === "fail" ? "no-token" : this.waiting >= maxWaiters ? "queue-full" : undefined
+    const { maxWaiters, refused, onExceeded } = this.options
+    const reason = onExceeded === "fail" ? "no-token" : this.waiting >= maxWaiters ? "queue-full" : undefined
     if (reason === undefined) return undefined
     return refused(reason, millis + Math.ceil(this.waiting / this.state.fillRate * 1000))
   }

@@ -29,7 +29,7 @@ export interface ConcurrencyOptions<E> {
   readonly rule: ConcurrencyRule<any>
   /** What an outcome is for the rule; `undefined` if it is nothing. */
   readonly outcomeOf: (outcome: Outcome) => ConcurrencySample["outcome"] | undefined
-  readonly whenFull: "wait" | "fail"
+  readonly onExceeded: "wait" | "fail"
   readonly maxWaitMillis: (rule: any) => number
   readonly maxWaiters: number
   readonly order: "fifo" | "lifo"
@@ -134,7 +134,7 @@ export class ConcurrencyGate<E> extends Stateful<Level> implements SendGate<E> {
       return Effect.fail(this.options.refused("timing-out", this.limit))
     }
     if (this.line.size === 0 && this.isOpen(send)) return this.hold(send)
-    if (this.options.whenFull === "fail") return Effect.fail(this.options.refused("full", this.limit))
+    if (this.options.onExceeded === "fail") return Effect.fail(this.options.refused("full", this.limit))
     return this.line.wait(send.context, () => this.hold(send, Context.get(send.context, Clock.Clock)))
   }
 

@@ -28,7 +28,7 @@ export interface TokenOptions<E> extends Allowances.AllowanceConfig {
   readonly usage: (value: unknown) => Usage | undefined
   readonly estimateOf: (context: AnyContext) => Expected | undefined
   readonly meterOf: (context: AnyContext) => Meter | undefined
-  readonly whenFull: "wait" | "fail"
+  readonly onExceeded: "wait" | "fail"
   readonly maxWaitMillis: number
   readonly maxWaiters: number
   readonly refused: (reason: "exceeded" | "queue-full", millis: number) => E
@@ -165,11 +165,11 @@ export class TokenGate<E> extends Stateful<TokenState> implements SendGate<E> {
 
   enter(send: Send): void | Effect.Effect<void, E> {
     const { context, nowMillis } = send
-    const { maxWaitMillis, refused, whenFull } = this.options
+    const { maxWaitMillis, refused, onExceeded } = this.options
     const amounts = this.expectedOf(context)
     const millis = this.opensIn(nowMillis, amounts)
     if (millis === 0 && this.line.size === 0) return this.pass(send, nowMillis, amounts)
-    if (whenFull === "fail" || millis > maxWaitMillis) return Effect.fail(refused("exceeded", millis))
+    if (onExceeded === "fail" || millis > maxWaitMillis) return Effect.fail(refused("exceeded", millis))
     const clock = Context.get(context, Clock.Clock)
     return this.line.wait(context, () => this.pass(send, monotonicMillis(clock), amounts), amounts)
   }

@@ -24,7 +24,7 @@ export class TrafficShare implements RetryQuotaStore {
   readonly capacity = Infinity
   successIncrement: number
   readonly firstAttemptCost = 0
-  readonly whenExhausted = "stop"
+  readonly onExceeded = "stop"
   private window: Window<Slice>
 
   constructor(share: number, private windowMillis: number) {

@@ -263,7 +263,7 @@ class Race {
       hedge.permit.pay(answer)
       return this.admitted(hedge)
     }
-    const patience = budget.whenExhausted === "wait" ? 0 : Infinity
+    const patience = budget.onExceeded === "wait" ? 0 : Infinity
     return Effect.flatMap(
       asking(answer, hedge.permit, patience),
       () => hedge.permit.reservation === undefined ? this.refuse(hedge, "budget") : this.admitted(hedge)

@@ -30,8 +30,8 @@ export abstract class DelegatingStore implements RetryQuotaStore {
     return this.store.firstAttemptCost
   }
 
-  get whenExhausted(): "stop" | "wait" {
-    return this.store.whenExhausted
+  get onExceeded(): "stop" | "wait" {
+    return this.store.onExceeded
   }
 
   get isFull(): boolean | undefined {

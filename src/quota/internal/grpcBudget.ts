@@ -20,7 +20,7 @@ export class GrpcThrottleStore extends Stateful<GrpcThrottle> implements RetryQu
   readonly capacity = Infinity
   readonly successIncrement = 0
   readonly firstAttemptCost = 0
-  readonly whenExhausted = "stop"
+  readonly onExceeded = "stop"
   readonly gates: ReadonlyArray<SendGate>
 
   constructor(private options: GrpcThrottleOptions) {

@@ -7,7 +7,7 @@ export class InFlightStore implements RetryQuotaStore {
   readonly capacity = Infinity
   readonly successIncrement = 0
   readonly firstAttemptCost = 0
-  readonly whenExhausted = "stop"
+  readonly onExceeded = "stop"
   readonly gates: ReadonlyArray<SendGate>
   /** Sends made or waiting for a gate. */
   sends = 0

@@ -145,7 +145,7 @@ export class JoinedStore implements RetryQuotaStore {
   readonly successIncrement: number
   /** Each store has its own fee, which a gate takes. */
   readonly firstAttemptCost = 0
-  readonly whenExhausted: "stop" | "wait"
+  readonly onExceeded: "stop" | "wait"
   readonly gates: ReadonlyArray<SendGate> | undefined
   readonly refresh: Effect.Effect<void> | undefined
 
@@ -155,7 +155,7 @@ export class JoinedStore implements RetryQuotaStore {
   ) {
     this.capacity = Math.min(...stores.map(({ capacity }) => capacity))
     this.successIncrement = Math.min(this.capacity, Math.max(...stores.map(({ successIncrement }) => successIncrement)))
-    this.whenExhausted = stores.some(({ whenExhausted }) => whenExhausted === "wait") ? "wait" : "stop"
+    this.onExceeded = stores.some(({ onExceeded }) => onExceeded === "wait") ? "wait" : "stop"
     const gates = stores.flatMap((store) => [
       ...store.gates ?? [],
       ...store.firstAttemptCost > 0 ? [feeGate(store, refused)] : []

@@ -13,7 +13,7 @@ export interface StoreOptions extends Bucket.BucketConfig {
   readonly refillPerSecond: number
   readonly successIncrement: number
   readonly firstAttemptCost: number
-  readonly whenExhausted: "stop" | "wait"
+  readonly onExceeded: "stop" | "wait"
   readonly maxWaiters: number
 }
 
@@ -49,8 +49,8 @@ export class MemoryStore extends Stateful<Bucket.Bucket> implements RetryQuotaSt
     return this.options.successIncrement
   }
 
-  get whenExhausted(): "stop" | "wait" {
-    return this.options.whenExhausted
+  get onExceeded(): "stop" | "wait" {
+    return this.options.onExceeded
   }
 
   /** Takes tokens immediately, unless there are too few or others wait for them. */
@@ -60,7 +60,7 @@ export class MemoryStore extends Stateful<Bucket.Bucket> implements RetryQuotaSt
       this.state = taken
       return new Held(this, cost, clock)
     }
-    if (this.whenExhausted === "stop" || this.isCrowded) return undefined
+    if (this.onExceeded === "stop" || this.isCrowded) return undefined
     return (patience, hold) => this.ask(cost, clock, patience, hold)
   }
 

@@ -42,7 +42,7 @@ export class ShareStore implements RetryQuotaStore {
   readonly capacity = Infinity
   readonly successIncrement = 0
   readonly firstAttemptCost = 0
-  readonly whenExhausted = "stop"
+  readonly onExceeded = "stop"
   readonly gates: ReadonlyArray<SendGate>
   private window: Window<Slice>
 

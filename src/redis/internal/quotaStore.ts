@@ -24,7 +24,7 @@ export class RedisStore implements RetryQuotaStore {
   capacity = 0
   successIncrement = 0
   firstAttemptCost = 0
-  whenExhausted: "stop" | "wait" = "stop"
+  onExceeded: "stop" | "wait" = "stop"
   readonly refresh: Effect.Effect<void>
   private fallbackCapacity = 0
   /** Leases that are not settled yet. */
@@ -45,7 +45,7 @@ export class RedisStore implements RetryQuotaStore {
     this.capacity = options.capacity
     this.successIncrement = options.successIncrement
     this.firstAttemptCost = options.firstAttemptCost
-    this.whenExhausted = options.whenExhausted
+    this.onExceeded = options.onExceeded
     this.fallbackCapacity = options.fallbackCapacity
   }
 

@@ -50,16 +50,16 @@ const givesOne: Body = (subject) =>
     yield* stopped(fiber)
   })
 
-const holdsBack = (whenFull: WhenFull): Body => (subject) =>
+const holdsBack = (onExceeded: WhenFull): Body => (subject) =>
   Effect.gen(function*() {
     const { last } = yield* subject.filled
-    if (whenFull === "never") return same("whether a send is held back", last !== undefined, false)
+    if (onExceeded === "never") return same("whether a send is held back", last !== undefined, false)
     same(`whether one of ${subject.most} sends is held back`, last !== undefined, true)
     const fiber = yield* Effect.forkChild(last!.answered)
     yield* completes(virtual, 0, fiber)
     const found = fiber.pollUnsafe() === undefined ? "waits" : last!.passes.length === 0 ? "refuses" : "lets it pass"
     yield* stopped(fiber)
-    same("what becomes of a send that is held back", found, whenFull)
+    same("what becomes of a send that is held back", found, onExceeded)
   })
 
 const undoes: Body = (subject, twin) =>
@@ -296,10 +296,10 @@ const neverSends = (driver: Driver): Body => (subject) =>
     same("the error of a refused call", error, refusal)
   })
 
-const ofOne = (whenFull: WhenFull): Readonly<Record<string, Body>> => ({
+const ofOne = (onExceeded: WhenFull): Readonly<Record<string, Body>> => ({
   "has a place in the order of gates": hasPlace,
   "gives one pass to each send it admits, and none to others": givesOne,
-  [whenFull === "never" ? "holds no send back" : "holds a send back when it is full"]: holdsBack(whenFull),
+  [onExceeded === "never" ? "holds no send back" : "holds a send back when it is full"]: holdsBack(onExceeded),
   "undoes the effect of passing when a pass is canceled": undoes,
   "settles a send that ended with any value, even one that cannot be read": settlesAny,
   "makes no send without a pass, among concurrent fibers": concurrent
@@ -329,16 +329,16 @@ const whereItRefuses: Readonly<Record<string, Body>> = {
  */
 export const gateLawsOf = <R>(
   make: Make<R>,
-  whenFull: WhenFull,
+  onExceeded: WhenFull,
   isReopening: boolean
 ): ReadonlyArray<Law<Exclude<R, Scope.Scope>>> => {
   const bodies = {
-    ...ofOne(whenFull),
+    ...ofOne(onExceeded),
     ...(isReopening ? inTime : {}),
-    ...(whenFull === "waits" ? whereItWaits : whenFull === "refuses" ? whereItRefuses : {})
+    ...(onExceeded === "waits" ? whereItWaits : onExceeded === "refuses" ? whereItRefuses : {})
   }
   const sweeps = {
-    ...(whenFull === "waits" &&
+    ...(onExceeded === "waits" &&
       { "has taken nothing when a waiter is interrupted, at any step": interrupted(make) }),
     ...(isReopening && Object.fromEntries(
       Object.entries(drivers).map((

@@ -73,7 +73,7 @@ export const makeLimiter = (options: TestLimiterOptions): Effect.Effect<Adaptive
  * @category models
  * @since 0.1.0
  */
-export interface SteadyLimiterOptions extends Pick<AdaptiveRateLimiter.Options, "maxWaiters" | "whenExceeded"> {
+export interface SteadyLimiterOptions extends Pick<AdaptiveRateLimiter.Options, "maxWaiters" | "onExceeded"> {
   /** Sends per second, whatever the service responds: a finite number above 0. Default 1. */
   readonly fillRate?: number | undefined
   /** The initial send tokens: a finite number of at least 0. Default 0. */

@@ -31,12 +31,12 @@ const patienceMillis = 60_000
 /** A law of a store, with a twin that sees the same except for what the law is about. */
 type Body = (subject: Subject, twin: Subject) => Effect.Effect<void, unknown, Scope.Scope>
 
-const members = (whenExhausted: "stop" | "wait"): Body => ({ store }) =>
+const members = (onExceeded: "stop" | "wait"): Body => ({ store }) =>
   Effect.sync(() => {
     same("whether the capacity is above 0", store.capacity > 0, true)
     within("successIncrement", store.successIncrement, 0, store.capacity)
     within("firstAttemptCost", store.firstAttemptCost, 0, store.capacity)
-    same("whenExhausted", store.whenExhausted, whenExhausted)
+    same("onExceeded", store.onExceeded, onExceeded)
   })
 
 const takes: Body = (subject) =>
@@ -603,12 +603,12 @@ const virtually = <R>(
 export const lawsOf = <R>(
   make: Make<R>,
   time: Time,
-  whenExhausted: "stop" | "wait"
+  onExceeded: "stop" | "wait"
 ): ReadonlyArray<Law<Exclude<R, Scope.Scope>>> => {
   const bodies = {
-    "describes itself": members(whenExhausted),
+    "describes itself": members(onExceeded),
     ...always,
-    ...(whenExhausted === "wait" ? whereItWaits : {})
+    ...(onExceeded === "wait" ? whereItWaits : {})
   }
   const ofTwo = Object.entries(bodies).map(([name, body]) =>
     law(name, () => Effect.flatMap(Effect.all([make, make]), ([subject, twin]) => body(subject, twin)), time)

@@ -65,7 +65,7 @@ export class Subject {
   }
 
   get waits(): boolean {
-    return this.store.whenExhausted === "wait"
+    return this.store.onExceeded === "wait"
   }
 
   get balance(): Effect.Effect<number> {

@@ -413,10 +413,10 @@ describe("Kotlin", () => {
       [{ useCircuitBreakerMode: true, refillUnitsPerSecond: 1 }, "stop"],
       [{ refillUnitsPerSecond: 1 }, "stop"]
     ]
-    it.effect.each(modes)("%j is whenExhausted: %s", ([config, whenExhausted]) =>
+    it.effect.each(modes)("%j is onExceeded: %s", ([config, onExceeded]) =>
       Effect.gen(function*() {
         const quota = yield* RetryQuota.RetryQuota
-        assert.strictEqual(quota.whenExhausted, whenExhausted)
+        assert.strictEqual(quota.onExceeded, onExceeded)
       }).pipe(Effect.provide(Kotlin.standardRetryTokenBucket(config).layer)))
 
     it.effect("takes a cost above the capacity in circuit-breaker mode, and then never retries", () => {

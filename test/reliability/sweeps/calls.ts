@@ -38,14 +38,14 @@ import { driven } from "../../utils/driven.ts"
 import { failing, on, type Program, type Send, type Sweep, type Sweeps } from "./sweep.ts"
 
 const quotas: Readonly<Record<string, RetryQuota.Options>> = {
-  "that waits": { capacity: 10, initial: 0, refillPerSecond: 10, whenExhausted: "wait" },
+  "that waits": { capacity: 10, initial: 0, refillPerSecond: 10, onExceeded: "wait" },
   "that is paid for first attempts": { capacity: 100, firstAttemptCost: 3 },
   "that has first attempts wait": {
     capacity: 9,
     initial: 0,
     firstAttemptCost: 3,
     refillPerSecond: 5,
-    whenExhausted: "wait"
+    onExceeded: "wait"
   },
   "that runs dry": { capacity: 500, initial: 6 },
   "that gains": { capacity: 500, initial: 100, successIncrement: 1 }
@@ -74,7 +74,7 @@ export const limiterSweeps: Sweeps = Object.fromEntries(
   Object.entries(
     {
       "that follows the answers": "adaptive",
-      "that fails fast": { fillRate: 1e-6, tokens: 2, whenExceeded: "fail" },
+      "that fails fast": { fillRate: 1e-6, tokens: 2, onExceeded: "fail" },
       "with a short queue": { fillRate: 1, maxWaiters: 1 },
       "of plenty": { fillRate: 1e-6, tokens: 10 }
     } as const
@@ -167,7 +167,7 @@ const calls: Readonly<Record<string, (call: Send) => Program>> = {
   "AdaptiveRateLimiter.layerConfig": (call) =>
     Effect.provide(
       withRetry(call, awsAdaptive),
-      Layer.orDie(AdaptiveRateLimiter.layerConfig({ whenExceeded: Config.succeed("wait") }))
+      Layer.orDie(AdaptiveRateLimiter.layerConfig({ onExceeded: Config.succeed("wait") }))
     ),
   "AdaptiveRateLimiter.layerFor": (call) =>
     Effect.provide(withRetry(call, awsAdaptive), AdaptiveRateLimiter.layerFor("a")),

@@ -39,7 +39,7 @@ class Account {
       capacity: Infinity,
       successIncrement: 0,
       firstAttemptCost: 0,
-      whenExhausted: "stop",
+      onExceeded: "stop",
       reserve: (cost) => isAsked ? (_, hold) => Effect.delay(Effect.sync(() => hold(take(cost))), 3) : take(cost),
       deposit: () => {},
       balance: () => Infinity

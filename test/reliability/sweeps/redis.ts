@@ -34,7 +34,7 @@ const policy = Backoff.fixed({ delay: 20 }).pipe(
   RetryPolicy.requires(AdaptiveRateLimiter.AdaptiveRateLimiter)
 )
 
-const waits = { whenExhausted: "wait", refillPerSecond: 1e-6 } as const
+const waits = { onExceeded: "wait", refillPerSecond: 1e-6 } as const
 
 /** Calls with a quota in Redis, by name. */
 export const redisSweeps: Readonly<Record<string, RedisSweep>> = {

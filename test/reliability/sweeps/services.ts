@@ -73,7 +73,7 @@ export const serviceSweeps: Sweeps = {
   "RetryQuota.RetryQuota, RetryQuota.reserve": { program: bracketed, least: 8 },
   "RetryQuota.reserve that waits": {
     program: Effect.all([bracketed, bracketed, bracketed], { concurrency: 3 }),
-    quota: { capacity: 4, initial: 1, refillPerSecond: 10, whenExhausted: "wait" }
+    quota: { capacity: 4, initial: 1, refillPerSecond: 10, onExceeded: "wait" }
   },
   "RetryQuota.deposit, RetryQuota.balance": {
     program: Effect.andThen(RetryQuota.deposit(0), RetryQuota.balance),

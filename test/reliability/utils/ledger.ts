@@ -54,7 +54,7 @@ export class Ledger {
       capacity: this.capacity,
       successIncrement: 0,
       firstAttemptCost: 0,
-      whenExhausted: "stop",
+      onExceeded: "stop",
       reserve: (cost) => {
         if (this.balance < cost) return undefined
         if (!asks) return this.take(cost)

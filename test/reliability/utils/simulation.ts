@@ -213,7 +213,7 @@ class Simulation {
       Kit.TestQuota.layer({
         ...this.quotaOptions,
         successIncrement: this.isExact ? 0 : 1,
-        whenExhausted: wait ? "wait" : "stop"
+        onExceeded: wait ? "wait" : "stop"
       }),
       AdaptiveRateLimiter.layer({ maxWaiters: this.chance.pick([3, 1000]) }),
       RetryObserver.layer({
