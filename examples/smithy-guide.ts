@@ -38,7 +38,7 @@ export const waited = <E>(send: Effect.Effect<string, E>) =>
     const failure = yield* Effect.flip(Effect.tap(send, () => strategy.recordSuccess(first)))
     const second = yield* strategy.refreshRetryToken(first, failure)
     yield* Effect.onInterrupt(Effect.sleep(second.delay), () => second.abandon)
-    yield* second.leave
+    yield* second.markSent
     const order = yield* send
     yield* strategy.recordSuccess(second)
     return `${order} after ${Duration.format(second.delay)}`

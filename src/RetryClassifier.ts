@@ -389,7 +389,7 @@ export const aws: RetryClassifier = ofObject((error) => {
   return info === undefined ? none : withHint(info, error)
 })
 
-/** The OpenAI and Anthropic SDKs have a class for it, without a telling name or a cause. */
+/** The OpenAI and Anthropic SDKs have a class for it, without a name that says so or a cause. */
 const isSdkTimeout = (error: Opaque): boolean => error.message === "Request timed out." && "requestID" in error
 
 /**

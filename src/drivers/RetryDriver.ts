@@ -159,8 +159,8 @@ class Driven implements Call {
  * ```ts
  * const program = Effect.gen(function*() {
  *   const call = (yield* RetryDriver.make(awsStandard)).call()
- *   call.enter() // undefined: it may leave immediately
- *   call.leave()
+ *   call.enter() // undefined: it may be sent immediately
+ *   call.markSent()
  *   return call.failed({ status: 503 }) // a Retry, with its delay
  * }).pipe(Effect.provide(RetryQuota.layer()))
  * ```

@@ -69,7 +69,7 @@ export interface Token {
   /** Quota tokens that the attempt holds. */
   readonly cost: number
   /** Marks the attempt as sent: what it holds is spent unless it succeeds. Returns `false` if the token is used up. */
-  readonly leave: Effect.Effect<boolean>
+  readonly markSent: Effect.Effect<boolean>
   /**
    * Marks the attempt as never sent: what it holds goes back. Returns `false` if it was sent or the token is used up.
    */
@@ -192,7 +192,7 @@ class Issued implements Token {
     if (permit.passes !== undefined || permit.reservation !== undefined) dropped?.register(this, permit)
   }
 
-  get leave(): Effect.Effect<boolean> {
+  get markSent(): Effect.Effect<boolean> {
     return Effect.withFiber((fiber) => {
       if (this.permit.state !== "taken") return Effect.succeed(false)
       // From now on the sending fiber is responsible for what is held.
@@ -414,8 +414,8 @@ export const layer = <R>(
  *
  * @internal
  */
-export const sentAfterDelay = ({ abandon, delay, leave }: Token): Effect.Effect<boolean> =>
-  Duration.isZero(delay) ? leave : Effect.onInterrupt(Effect.andThen(Effect.sleep(delay), leave), () => abandon)
+export const sentAfterDelay = ({ abandon, delay, markSent: markSent }: Token): Effect.Effect<boolean> =>
+  Duration.isZero(delay) ? markSent : Effect.onInterrupt(Effect.andThen(Effect.sleep(delay), markSent), () => abandon)
 
 /** The metadata of a retry that a strategy permitted at `now`, following that of the failed attempt. */
 const following = (previous: Schedule.Metadata, input: unknown, output: Token, now: number): Schedule.Metadata => {

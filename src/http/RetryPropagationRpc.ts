@@ -100,7 +100,7 @@ export const layer = (options: ServerOptions = {}): Layer.Layer<Propagation> => 
  * **Example** (A procedure that is retried)
  *
  * ```ts
- * const order = call.pipe(RetryPropagationRpc.telling, withRetry(awsStandard))
+ * const order = call.pipe(RetryPropagationRpc.withPropagation, withRetry(awsStandard))
  * ```
  *
  * @category combinators

@@ -77,7 +77,7 @@ describe.each(drivers)("outermostOnly with $form", ({ run }) => {
         delay: Duration.zero,
         waited: Duration.zero,
         cost: 0,
-        leave: Effect.succeed(true),
+        markSent: Effect.succeed(true),
         abandon: Effect.succeed(true)
       }
       let refreshes = 0

@@ -267,7 +267,7 @@ describe("RetryStrategy", () => {
           delay: Duration.seconds(1),
           waited: Duration.zero,
           cost: 0,
-          leave: say("leave", true),
+          markSent: say("markSent", true),
           abandon: say("abandon", true)
         }
         const strategy = RetryStrategy.RetryStrategy.of({
@@ -286,7 +286,7 @@ describe("RetryStrategy", () => {
         yield* Fiber.interrupt(fiber)
         assert.deepStrictEqual(told, ["abandon"])
         yield* inTime(program)
-        assert.deepStrictEqual(told, ["abandon", "leave", "success"])
+        assert.deepStrictEqual(told, ["abandon", "markSent", "success"])
         const dying = Effect.provideService(
           RetryStrategy.run(Effect.die("defect")),
           RetryStrategy.RetryStrategy,
@@ -446,7 +446,7 @@ describe("RetryStrategy", () => {
         assert.deepStrictEqual([yield* abandoned.abandon, yield* abandoned.abandon], [true, false])
         assert.strictEqual(yield* RetryQuota.balance, 495)
         assert.propertyVal(yield* defect(strategy.recordSuccess(abandoned)), "reason", "used")
-        assert.deepStrictEqual([yield* left.leave, yield* left.leave, yield* left.abandon], [true, false, false])
+        assert.deepStrictEqual([yield* left.markSent, yield* left.markSent, yield* left.abandon], [true, false, false])
         assert.strictEqual(yield* RetryQuota.balance, 495)
         yield* strategy.recordSuccess(left)
         assert.strictEqual(yield* RetryQuota.balance, 500)
@@ -486,7 +486,7 @@ describe("RetryStrategy", () => {
         yield* Effect.flatMap(strategy.refreshRetryToken(initial, new Transient()), (token) => token.abandon)
         const watches = yield* watchesOf
         const settled: Array<(token: RetryStrategy.Token) => Effect.Effect<unknown, unknown>> = [
-          (token) => token.leave,
+          (token) => token.markSent,
           (token) => token.abandon,
           strategy.recordSuccess,
           (token) => strategy.refreshRetryToken(token, new Terminal())
@@ -513,7 +513,7 @@ describe("RetryStrategy", () => {
         assert.strictEqual(yield* RetryQuota.balance, 495)
         yield* Fiber.interrupt(waiting)
         assert.strictEqual(yield* RetryQuota.balance, 500)
-        yield* inTime(Effect.flatMap(fresh, (token) => Effect.andThen(token.leave, Effect.fail("x"))))
+        yield* inTime(Effect.flatMap(fresh, (token) => Effect.andThen(token.markSent, Effect.fail("x"))))
         assert.strictEqual(yield* RetryQuota.balance, 495)
       }).pipe(withQuota()))
   })

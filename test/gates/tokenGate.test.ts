@@ -45,8 +45,8 @@ describe("the gate of a token limiter", () => {
 
   const usages: ReadonlyArray<readonly [what: string, usage: unknown, used: number]> = [
     ["both", { input: 10, output: 20 }, 30],
-    ["input alone: there was no output", { input: 10 }, 10],
-    ["output alone: the input is as expected", { output: 20 }, 320],
+    ["input alone: all is as expected", { input: 10 }, 500],
+    ["output alone: all is as expected", { output: 20 }, 500],
     ["nothing: all is as expected", {}, 500],
     ["null: all is as expected", null, 500],
     ["nonsense: all is as expected", { input: "10", output: -1 }, 500],

@@ -409,7 +409,7 @@ describe("clients", () => {
         delay: Duration.zero,
         waited: Duration.zero,
         cost: 0,
-        leave: Effect.succeed(true),
+        markSent: Effect.succeed(true),
         abandon: Effect.succeed(false)
       })
       const stop = { _tag: "Stop", reason: "max-attempts", attempts: 2 } as never

@@ -218,7 +218,7 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "RetryPolicyImport.fromGrpcServiceConfig",
     "RetryPolicyImport.fromStepFunctions",
     "RetryPolicyImport.fromTemporal",
-    "RetryPropagationRpc.telling",
+    "RetryPropagationRpc.withPropagation",
     "RetryPolicyJson.duration",
     "RetryPolicyJson.fromJson",
     "RetryPolicySchema.toJsonSchema",

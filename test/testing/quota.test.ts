@@ -58,7 +58,7 @@ describe("TestQuota", () => {
       const refreshed = yield* Effect.forkChild(strategy.refreshRetryToken(first, new Kit.Transient()))
       const token = yield* Fiber.join(refreshed)
       assert.deepStrictEqual(yield* held, [495, 5])
-      yield* Fiber.join(yield* Effect.forkChild(token.leave))
+      yield* Fiber.join(yield* Effect.forkChild(token.markSent))
       assert.deepStrictEqual(yield* held, [495, 5])
       yield* strategy.recordSuccess(token)
       assert.deepStrictEqual(yield* held, [500, 0])

@@ -94,7 +94,7 @@ export const json = JSON.stringify({
   name: "orders",
   duration: "1 second",
   fleets: [{ name: "shop", to: "orders", rate: 10, policy: "none" }],
-  services: [{ name: "orders", outages: [{ kind: "fail", from: 0, to: 100 }] }]
+  services: [{ name: "orders", capacity: 100, outages: [{ kind: "fail", from: 0, to: 100 }] }]
 })
 
 let locked = false

@@ -103,10 +103,10 @@ export const serviceSweeps: Sweeps = {
     program: Effect.gen(function*() {
       const strategy = yield* RetryStrategy.RetryStrategy
       const first = yield* strategy.acquireInitialToken()
-      yield* first.leave
+      yield* first.markSent
       const second = yield* strategy.refreshRetryToken(first, new Kit.Transient())
       yield* Effect.sleep(second.delay)
-      yield* second.leave
+      yield* second.markSent
       yield* strategy.recordSuccess(second)
     }).pipe(Effect.provide(RetryStrategy.layer(awsAdaptive)))
   },
@@ -117,7 +117,7 @@ export const serviceSweeps: Sweeps = {
       const first = yield* strategy.acquireInitialToken()
       yield* first.abandon
       const another = yield* strategy.acquireInitialToken()
-      yield* another.leave
+      yield* another.markSent
       const second = yield* strategy.refreshRetryToken(another, new Kit.Transient())
       yield* second.abandon
     })
@@ -127,9 +127,9 @@ export const serviceSweeps: Sweeps = {
     program: Effect.gen(function*() {
       const strategy = yield* RetryStrategy.make(awsAdaptive)
       const first = yield* strategy.acquireInitialToken()
-      yield* first.leave
+      yield* first.markSent
       const second = yield* strategy.refreshRetryToken(first, new Kit.Transient())
-      yield* second.leave
+      yield* second.markSent
       RetryStrategy.discard(second)
     })
   },

@@ -138,7 +138,7 @@ export class SdkStrategy implements RetryStrategyV2 {
     const token = Effect.map(acquire, (token) => new SdkToken(this, token, call))
     const promise = Effect.runPromiseWith(this.context)(token, signal === undefined ? {} : { signal })
     return watchDelivery(promise, ({ token }, isLost) => {
-      const check = Effect.suspend(() => isLost() ? token.abandon : token.leave)
+      const check = Effect.suspend(() => isLost() ? token.abandon : token.markSent)
       Effect.runForkWith(this.context)(Effect.andThen(Effect.yieldNow, check))
     }, () => {
       if (before !== undefined) RetryStrategy.discard(before)
