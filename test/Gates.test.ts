@@ -156,18 +156,18 @@ describe("what awsStandard adds to an app that bundles Effect", () => {
   // 2.1; the Ref of the quota, a module of Effect, and the resizing of reservations 0.3; setting and restoring its tokens 0.2;
   // what errors show of their requests and causes, and all forms of Retry-After 0.5; errors of databases 0.3, bodies of language
   // models 0.3, guards around code of the user 0.2; what redirects, lost connections of databases, aborts and what only looks like
-  // a Cause say 0.4.
-  it("is at most 21.8 KiB, minified and compressed", () => {
+  // a Cause say 0.4; names that are forgotten while in use, and refused retries that keep the error of their call, 0.3.
+  it("is at most 22.1 KiB, minified and compressed", () => {
     const added = addedBy(found.with, found)
     assert.isAbove(added, 1, "the library is not in the bundle")
-    assert.isAtMost(added, 21.8)
+    assert.isAtMost(added, 22.1)
   })
 
   // The default classifier is 6.2 of it: a bundler cannot see that the app has its own.
-  it("is at most 18.5 KiB with a custom policy and classifier in its place, imported by module", () => {
+  it("is at most 18.7 KiB with a custom policy and classifier in its place, imported by module", () => {
     const own = Object.keys(found.withOwn.modules).filter((path) => path.startsWith("src/"))
     assert.deepStrictEqual(own.filter((path) => /^src\/(aws|index)/.test(path)), [])
-    assert.isAtMost(addedBy(found.withOwn, found), 18.5)
+    assert.isAtMost(addedBy(found.withOwn, found), 18.7)
   })
 
   it("is what README.md says, next to others", async () => {
