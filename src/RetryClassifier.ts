@@ -177,10 +177,10 @@ const isUnrepeatable = (error: unknown): boolean =>
     return request !== undefined && !isRepeatable(request)
   }) === true
 
-const isKnown = (error: unknown): boolean => isAnswer(error) || Option.isSome(carried(error))
+const isClassified = (error: unknown): boolean => isAnswer(error) || Option.isSome(carried(error))
 
 /** Whether an error says how safe it is to send the request of it again. */
-const isConclusive = (error: unknown): boolean => isKnown(error) || isUnrepeatable(error)
+const isConclusive = (error: unknown): boolean => isClassified(error) || isUnrepeatable(error)
 
 /** What may have run is not sent twice, if the error, or a cause before any facts or an answer, shows a request. */
 const cautious = (self: RetryClassifier): RetryClassifier => (error) => {
@@ -188,7 +188,7 @@ const cautious = (self: RetryClassifier): RetryClassifier => (error) => {
   const info = Option.getOrUndefined(found)
   if (info?.safety !== "Yes" || info.throttling) return found
   const first = codes.findCause(error, isConclusive)
-  if (first === undefined || isKnown(first)) return found
+  if (first === undefined || isClassified(first)) return found
   return Option.some(RetryInfo.make({ ...info, safety: isRedirected(first) ? "Maybe" : safetyOf(error, false) }))
 }
 

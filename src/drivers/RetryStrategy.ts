@@ -245,7 +245,7 @@ class Strategy<Refusal> implements Service<Refusal> {
 
   readonly acquireInitialToken: Service<Refusal>["acquireInitialToken"] = (operation) =>
     Effect.withFiber((fiber) => {
-      const environment = this.worldOf(fiber.context)
+      const environment = this.environmentIn(fiber.context)
       const run = new Run(environment)
       run.longPolling = operation?.longPolling
       const decider = new Decider(this.compiled, run).begins()
@@ -293,13 +293,13 @@ class Strategy<Refusal> implements Service<Refusal> {
   private redeemed(token: Token, { context }: AnyFiber): Issued {
     if (!(token instanceof Issued) || token.strategy !== this) throw new InvalidToken({ reason: "foreign" })
     if (!token.use()) throw new InvalidToken({ reason: "used" })
-    token.permit.environment = token.decider.run.environment = this.worldOf(context)
+    token.permit.environment = token.decider.run.environment = this.environmentIn(context)
     token.permit.sent()
     return token
   }
 
   /** The caller's clock and randomness, and what the strategy brings. */
-  private worldOf(caller: AnyContext): CallEnvironment {
+  private environmentIn(caller: AnyContext): CallEnvironment {
     const context = this.contextOf(caller)
     return this.compiled.refund === undefined
       ? environmentOf(context)
@@ -372,7 +372,7 @@ const refused = (stop: Stop): Effect.Effect<never, RetryRefused> => {
  *
  * @internal
  */
-export const fromParts = <Refusal>(compiled: Compiled, context: AnyContext): Service<Refusal> =>
+export const fromCompiled = <Refusal>(compiled: Compiled, context: AnyContext): Service<Refusal> =>
   new Strategy<Refusal>(compiled, context)
 
 /**
@@ -397,7 +397,7 @@ export const fromParts = <Refusal>(compiled: Compiled, context: AnyContext): Ser
 export const make = <R, Err extends { readonly [Refused]: true } = never>(
   policy: RetryPolicy<unknown, Err, R>
 ): Effect.Effect<Service<Err>, never, R> =>
-  withServices(compiledOf(policy), (compiled, context) => fromParts<Err>(compiled, context))
+  withServices(compiledOf(policy), (compiled, context) => fromCompiled<Err>(compiled, context))
 
 /**
  * A layer with the strategy of a policy: see {@link make}.
@@ -414,7 +414,7 @@ export const layer = <R>(
  *
  * @internal
  */
-export const sentAfterDelay = ({ abandon, delay, markSent: markSent }: Token): Effect.Effect<boolean> =>
+export const sentAfterDelay = ({ abandon, delay, markSent }: Token): Effect.Effect<boolean> =>
   Duration.isZero(delay) ? markSent : Effect.onInterrupt(Effect.andThen(Effect.sleep(delay), markSent), () => abandon)
 
 /** The metadata of a retry that a strategy permitted at `now`, following that of the failed attempt. */

@@ -53,7 +53,7 @@ const textOf = (frame: any): string | undefined =>
 export const depthOf = (fiber: any): number => fiber._stack?.length ?? 0
 
 /** Whether Effect's loop is as expected. */
-export const isKnown = (): boolean => {
+export const isSupported = (): boolean => {
   if (!isLearned) learn()
   return texts !== undefined
 }
@@ -176,7 +176,7 @@ const isStep = (frame: any): boolean => {
 
 /** The run of the loop that evaluates or steps here, above this depth; else where a run can begin, if it can. */
 export const lookUp = (fiber: AnyFiber, depth: number): Driven | number | undefined => {
-  if (!isKnown()) return undefined
+  if (!isSupported()) return undefined
   const stack = stackOf(fiber)
   for (let at = stack.length - 1; at >= depth; at--) {
     const frame = stack[at]
@@ -196,7 +196,7 @@ export const begin = (run: Driven, fiber: AnyFiber, at: number): void => {
 
 /** Where the continuation is that gets the metadata of the step that runs here, above this depth. */
 const consumerIn = (fiber: AnyFiber, depth: number): number | undefined => {
-  if (!isKnown()) return undefined
+  if (!isSupported()) return undefined
   const stack = stackOf(fiber)
   for (let at = stack.length - 1; at > depth; at--) {
     if (stack[at] instanceof Frame || stack[at].isEnd) return undefined

@@ -13,7 +13,7 @@ import type { RetryInfo } from "../RetryInfo.ts"
 import type { Answer, Compiled } from "./compiled.ts"
 import { Decider, isTimed } from "./decider.ts"
 import { type AnyFiber, environmentOf } from "./environment.ts"
-import { begin, type Driven, drivenBy, isKnown, joinLate, lookUp, tried } from "./frames.ts"
+import { begin, type Driven, drivenBy, isSupported, joinLate, lookUp, tried } from "./frames.ts"
 import { CurrentOffers, Offers, Repetition, Run } from "./run.ts"
 import { earn } from "./send.ts"
 import { after } from "./wait.ts"
@@ -113,7 +113,7 @@ class Steps {
       begin(run, fiber, found)
       return run
     }
-    if (around === undefined && !isKnown()) this.fallback = Fallback.begun(fiber)
+    if (around === undefined && !isSupported()) this.fallback = Fallback.begun(fiber)
     return around?.run
   }
 
@@ -198,7 +198,7 @@ class Fallback {
   constructor(private run: Run | undefined) {}
 
   static begun(fiber: AnyFiber, run?: Run): Fallback {
-    if (!isKnown()) warnUnseen(fiber.context, environmentOf(fiber.context).clock, tried)
+    if (!isSupported()) warnUnseen(fiber.context, environmentOf(fiber.context).clock, tried)
     const before = unseen.get(fiber)
     if (before !== undefined) before.settles(true, fiber)
     else {

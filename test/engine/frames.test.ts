@@ -7,7 +7,7 @@ import * as Logger from "effect/Logger"
 import * as Schedule from "effect/Schedule"
 import * as TestClock from "effect/testing/TestClock"
 import { afterEach, beforeEach } from "vitest"
-import { forget, isKnown, tried } from "../../src/engine/frames.ts"
+import { forget, isSupported, tried } from "../../src/engine/frames.ts"
 import { scripted, Transient } from "../utils/call.ts"
 import { inTime } from "../utils/drivers.ts"
 
@@ -16,7 +16,7 @@ const failing = Effect.fail(new Transient())
 it("the loop of the version of Effect that is installed is as expected", () => {
   const restore = forget()
   try {
-    assert.isTrue(isKnown())
+    assert.isTrue(isSupported())
     assert.include(tried, "4.1.0")
   } finally {
     restore()
@@ -28,7 +28,7 @@ it("a runtime without the text of functions is seen to be one", () => {
   const { toString } = Function.prototype
   Function.prototype.toString = () => "function () { [bytecode] }"
   try {
-    assert.isFalse(isKnown())
+    assert.isFalse(isSupported())
   } finally {
     Function.prototype.toString = toString
     restore()

@@ -15,7 +15,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import { fromParts, RetryStrategy, type Service } from "../../drivers/RetryStrategy.ts"
+import { fromCompiled, RetryStrategy, type Service } from "../../drivers/RetryStrategy.ts"
 import { type Compiled, free } from "../../engine/compiled.ts"
 import { exponential, type Failing, fullJitter, maxDelayMillis } from "../../engine/delay.ts"
 import { checks, checksOf, flag, rejectUnknown } from "../../internal/checks.ts"
@@ -143,7 +143,7 @@ const hintMillis = ({ info }: Failing): number =>
   info?.retryAfter === undefined ? 0 : Math.min(Duration.toMillis(info.retryAfter), maxDelayMillis)
 
 /** The guide's example as a policy, with its own refund rule. */
-const partsOf = (options: Options): Compiled => {
+const compiledOf = (options: Options): Compiled => {
   const check = checksOf("SmithyGuide.make", options)
   const cost = check.amount("retryCost", options.retryCost, april2026.retryCost)
   const timeoutCost = check.amount("timeoutCost", options.timeoutCost, april2026.timeoutCost)
@@ -213,9 +213,9 @@ const partsOf = (options: Options): Compiled => {
  * @since 0.1.0
  */
 export const make = (options: Options = {}): Effect.Effect<Service, never, RetryQuota> => {
-  const compiled = partsOf(options)
+  const compiled = compiledOf(options)
   return Effect.contextWith((context: Context.Context<RetryQuota>) =>
-    Effect.sync(() => fromParts(compiled, context as Context.Context<never>))
+    Effect.sync(() => fromCompiled(compiled, context as Context.Context<never>))
   )
 }
 

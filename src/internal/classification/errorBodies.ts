@@ -6,16 +6,16 @@ const maxBodyLength = 65_536
 const parsed = (body: unknown): unknown =>
   typeof body === "string" && body.length <= maxBodyLength ? look(() => JSON.parse(body)) : body
 
-const partsOf = (body: unknown, depth: number): ReadonlyArray<unknown> => {
+const sectionsOf = (body: unknown, depth: number): ReadonlyArray<unknown> => {
   const value = parsed(body)
   if (typeof value !== "object" || value === null) return []
-  const inside = depth === 0 ? [] : [0, "error", "message"].flatMap((key) => partsOf(get(value, key), depth - 1))
+  const inside = depth === 0 ? [] : [0, "error", "message"].flatMap((key) => sectionsOf(get(value, key), depth - 1))
   return [value, ...inside]
 }
 
 /** The objects in bodies: each itself, the first of a list, its `error`, the JSON in its `message`, and those in these. */
 export const sectionsIn = (bodies: ReadonlyArray<unknown>): ReadonlyArray<unknown> =>
-  bodies.flatMap((body) => partsOf(body, 4))
+  bodies.flatMap((body) => sectionsOf(body, 4))
 
 const detailsOf = (part: unknown): string | undefined => {
   const details = get(part, "details")

@@ -58,9 +58,9 @@ local key, client, closed, opened, wants = KEYS[1], ARGV[1], tonumber(ARGV[2]), 
 local lease, most = tonumber(ARGV[5]), tonumber(ARGV[6])
 local time = redis.call("TIME")
 local now = tonumber(time[1]) * 1000 + tonumber(time[2]) / 1000
-local known = redis.call("HMGET", key, "until", "closing", "holder", "probe")
-local ends, closing = amount(known[1]) or 0, known[2] or ""
-local holder, probe = known[3] or "", amount(known[4]) or 0
+local stored = redis.call("HMGET", key, "until", "closing", "holder", "probe")
+local ends, closing = amount(stored[1]) or 0, stored[2] or ""
+local holder, probe = stored[3] or "", amount(stored[4]) or 0
 local function exact(amount) return string.format("%.17g", amount) end
 local function keep()
   redis.call("HSET", key, "until", exact(ends))

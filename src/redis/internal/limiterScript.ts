@@ -88,10 +88,10 @@ ${luaAmount}
 
 local time = redis.call("TIME")
 local now = tonumber(time[1]) * 1000 + tonumber(time[2]) / 1000
-local known = redis.call("HMGET", key, "cuts", "last", "at", "level", "leveled", "measured")
-local cuts, last = math.min(2 ^ 52, amount(known[1]) or 0), amount(known[2]) or 0
-local at = math.min(now, amount(known[3]) or now)
-local level, leveled, measured = amount(known[4]) or 0, amount(known[5]) or 0, amount(known[6]) or 0
+local stored = redis.call("HMGET", key, "cuts", "last", "at", "level", "leveled", "measured")
+local cuts, last = math.min(2 ^ 52, amount(stored[1]) or 0), amount(stored[2]) or 0
+local at = math.min(now, amount(stored[3]) or now)
+local level, leveled, measured = amount(stored[4]) or 0, amount(stored[5]) or 0, amount(stored[6]) or 0
 local reports = throttled and knownCuts >= cuts and (cuts == 0 or now - at >= grace)
 if knownCuts > cuts then
   cuts, last, at, leveled = knownCuts, knownLast, now - knownMillis, 0

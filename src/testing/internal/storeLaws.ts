@@ -443,27 +443,27 @@ const refusal = (subject: Subject, cost: number, patienceMillis: number) =>
     const answer = yield* subject.answer(cost)
     const asker = new Asker()
     if (typeof answer === "object") asker.hold(answer)
-    const said = typeof answer === "function"
+    const shortage = typeof answer === "function"
       ? yield* subject.asked(answer, asker, patienceMillis)
       : answer === undefined
       ? "refused"
       : undefined
     asker.reservation?.giveBack()
-    return said
+    return shortage
   })
 
 const refusesForGood: Body = (subject) =>
   Effect.gen(function*() {
     const { capacity } = subject.store
     if (!Number.isFinite(capacity)) return
-    const said = yield* refusal(subject, 2 * capacity, patienceMillis)
-    same("its answer for more tokens than the capacity", said, "refused")
+    const shortage = yield* refusal(subject, 2 * capacity, patienceMillis)
+    same("its answer for more tokens than the capacity", shortage, "refused")
   })
 
 const refusesForNow: Body = (subject) =>
   Effect.gen(function*() {
-    const said = yield* refusal(subject, subject.size, 50)
-    same("its answer for tokens that only the patience is too short for", said, undefined)
+    const shortage = yield* refusal(subject, subject.size, 50)
+    same("its answer for tokens that only the patience is too short for", shortage, undefined)
   })
 
 const backwards: Body = (subject) =>

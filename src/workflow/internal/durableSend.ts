@@ -9,7 +9,7 @@ import { after, type AnyEffect } from "../../engine/wait.ts"
 import { isRefusal } from "../../internal/refused.ts"
 import { Retry, type Stop } from "../../RetryDecision.ts"
 import type { Ask } from "../../RetryQuotaStore.ts"
-import { type AnySent, factsOf, type Retried, storedInfo, storedStopOf } from "./storedAttempt.ts"
+import { type AnySent, infoOf, type Retried, storedInfo, storedStopOf } from "./storedAttempt.ts"
 import { notSent } from "./storedRefusal.ts"
 
 /** A durable call: its policy, and the outcomes of its sends so far. */
@@ -51,7 +51,7 @@ class Durable extends Run {
   /** Continues after this failure. */
   restored({ error, info }: Retried, attempt: number): void {
     this.error = error
-    this.info = factsOf(info)
+    this.info = infoOf(info)
     this.attempt = attempt
   }
 }

@@ -86,7 +86,7 @@ export const storedInfo = ({ fault, retryAfter, safety, throttling, timeout }: R
 }
 
 /** The facts, restored. */
-export const factsOf = (facts: Facts | undefined): RetryInfo.RetryInfo | undefined =>
+export const infoOf = (facts: Facts | undefined): RetryInfo.RetryInfo | undefined =>
   facts && RetryInfo.make({ ...facts, retryAfter: facts.retryAfterMillis })
 
 /** The stored form of the end of retrying. */
@@ -99,4 +99,4 @@ export const storedStopOf = ({ attempts, gate, info, reason }: Stop): StoredStop
 
 /** The end of retrying, restored. */
 export const stopOf = ({ attempts, gate, info, reason }: StoredStop): Stop =>
-  new Stop({ attempt: attempts, gate, info: factsOf(info) }, reason)
+  new Stop({ attempt: attempts, gate, info: infoOf(info) }, reason)
