@@ -129,7 +129,7 @@ describe("what the library holds", () => {
       const drop = async () => {
         await runtime.runPromise(strategy.acquireInitialToken())
         const sent = await runtime.runPromise(strategy.acquireInitialToken())
-        await runtime.runPromise(sent.leave)
+        await runtime.runPromise(sent.markSent)
       }
       const held = () => runtime.runPromise(Effect.all([ConcurrencyLimiter.state, RetryQuota.state]))
         .then(([{ inFlight }, { tokens }]) => inFlight + " " + tokens)
