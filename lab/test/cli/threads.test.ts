@@ -149,7 +149,7 @@ describe("a command in two threads", () => {
   })
 
   it("shows how far they are, and ends them with Ctrl-C: seeds that all have run with are kept", async () => {
-    const long = at("long.json", JSON.stringify({ ...small, duration: "5000s", bucket: "60s" }))
+    const long = at("long.json", JSON.stringify({ ...small, duration: "20000s", bucket: "60s" }))
     const threads = counted(0)
     const { code, err, out, progress } = await run(["compare", long, "--policy", "jitter", "--json", "--runs", "4"], {
       threads,

@@ -111,7 +111,7 @@ export const traces: Readonly<Record<string, Readonly<Record<string, string>>>> 
     naive: "8a6a5aa370111bfe"
   },
   "noisy-neighbor": {
-    written: "ab4ae25bb1b6f7b4",
+    written: "a5b39fdc8998b0c5",
     naive: "18946775d5ea2de9",
     awsStandard: "e584e861be498e65"
   },
@@ -121,12 +121,12 @@ export const traces: Readonly<Record<string, Readonly<Record<string, string>>>> 
     awsStandard: "5e06430d6779ca5c"
   },
   "two-fleets": {
-    written: "fed21c671f32e552",
+    written: "89639d1884d32d96",
     naive: "fc8b803822856c67",
     awsStandard: "831cca8bbd566134"
   },
   "thin-fleet": {
-    written: "1d09139d43a1779e",
+    written: "9e4e176db8dbb706",
     awsStandard: "af099bb6eb0bda88"
   },
   "near-the-timeout": {
