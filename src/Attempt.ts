@@ -11,7 +11,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import type { Compiled } from "./engine/compiled.ts"
-import { CurrentSend, environmentOf } from "./engine/environment.ts"
+import { CurrentScope, environmentOf } from "./engine/environment.ts"
 import { retrying } from "./engine/loop.ts"
 import { compiledIn } from "./engine/policy/policy.ts"
 import { guarded } from "./engine/send.ts"
@@ -49,7 +49,7 @@ import type { Stop } from "./RetryDecision.ts"
 export const attempt = <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.withFiber((fiber): any => {
     const { context } = fiber
-    return Context.get(context, CurrentSend) === undefined ? guarded(self, environmentOf(context), fiber) : self
+    return Context.get(context, CurrentScope) === undefined ? guarded(self, environmentOf(context), fiber) : self
   })
 
 /**

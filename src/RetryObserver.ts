@@ -175,8 +175,8 @@ const addEvent = (
 
 /**
  * The observer that adds events to the current span: `retry` (`retry.attempt`, `retry.delay_ms`, `retry.class`,
- * `retry.cost`) and `retry.stopped` (`retry.reason`, `retry.attempts`, `retry.class`, and `retry.gate` if a gate refused
- * the send); both have `retry.resource` where {@link CurrentResource} names one. They contain nothing of the error itself. A span gets at most 128 of them. The
+ * `retry.cost`) and `retry.stopped` (`retry.reason`, `retry.attempts`, `retry.class`, and `retry.gate` if a gate refused a
+ * retry); both have `retry.resource` where {@link CurrentResource} names one. They contain nothing of the error itself. A span gets at most 128 of them. The
  * next is called `retry.dropped` and is the last, so a span that never ends does not grow forever.
  *
  * @category constructors

@@ -71,7 +71,7 @@ import type { RetryQuota } from "../RetryQuota.ts"
 import { CurrentCeiling, type Document, documentOf } from "./internal/configDocument.ts"
 import { policyConfig } from "./internal/environmentVariables.ts"
 import { CurrentFleet } from "./internal/fleetStores.ts"
-import { type Live, Lives } from "./internal/liveResource.ts"
+import { type LiveResource, Lives } from "./internal/liveResource.ts"
 import type { Ceiling } from "./internal/resourcePart.ts"
 import { documentsOf, jsonOf, NotJson } from "./internal/watchedFile.ts"
 import type { Policy } from "./RetryPolicyJson.ts"
@@ -404,14 +404,14 @@ export const status: Effect.Effect<Status, never, RetryConfig> = /* @__PURE__ */
 const livesIn = (context: AnyContext): Lives => Context.get(context as Context.Context<RetryConfig>, RetryConfig).lives
 
 /** Says that a name is in no document. */
-const saying = <A, E, R>(lives: Lives, live: Live, self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {
+const saying = <A, E, R>(lives: Lives, live: LiveResource, self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {
   if (!lives.isNews(live)) return self
   const line = `RetryConfig: the document has neither "${live.key}" nor "default": the defaults of the library apply`
   return Effect.andThen(Effect.logWarning(line), self)
 }
 
 /** An effect that uses a resource until it ends. */
-const using = <A, E, R>(name: string, f: (live: Live) => Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+const using = <A, E, R>(name: string, f: (live: LiveResource) => Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.withFiber((fiber) => {
     const lives = livesIn(fiber.context)
     const live = lives.enter(name)
@@ -448,7 +448,8 @@ export const retry = (name: string) => {
   return <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, Exclude<R, RetryQuota> | RetryConfig> =>
     using(
       name,
-      ({ version: { around, parts } }) => Effect.updateContext(retrying(self, parts), around as (context: any) => any)
+      ({ version: { around, parts: compiled } }) =>
+        Effect.updateContext(retrying(self, compiled), around as (context: any) => any)
     )
 }
 

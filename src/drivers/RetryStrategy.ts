@@ -25,7 +25,7 @@ import { Decider, decisionOf } from "../engine/decider.ts"
 import {
   type AnyFiber,
   CallEnvironment,
-  CurrentSend,
+  CurrentScope,
   environmentOf,
   quotaOf,
   SendScope
@@ -458,7 +458,7 @@ const sending = <A, E, R>(
       return counted
     }
     const scope = scopeOf(fiber, token)
-    const sent = Effect.provideService(counted, CurrentSend, scope)
+    const sent = Effect.provideService(counted, CurrentScope, scope)
     return Effect.ensuring(
       sent,
       Effect.sync(() =>

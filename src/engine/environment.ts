@@ -79,7 +79,7 @@ export class CallEnvironment {
     this.propagated = propagatedIn(context)
     this.isUnseen = isUnseenBy(this.observer, this.propagated)
     this.isQuiet = this.isUnseen && gates.length === 0 && !store?.firstAttemptCost
-    this.inside = Context.add(context, CurrentSend, new SendScope(this))
+    this.inside = Context.add(context, CurrentScope, new SendScope(this))
   }
 
   /** Milliseconds of the monotonic clock, unaffected by changes to the wall clock. */
@@ -152,19 +152,19 @@ export class SendScope {
 }
 
 /** The send around this context. */
-export const CurrentSend = /* @__PURE__ */ Context.Reference<SendScope | undefined>("effect-retry/InsideCall", {
+export const CurrentScope = /* @__PURE__ */ Context.Reference<SendScope | undefined>("effect-retry/CurrentScope", {
   defaultValue: () => undefined
 })
 
 /** Whether an outer run retries: around this context, or in the process that called this one. */
 export const isNested = (context: AnyContext): boolean => {
-  const scope = Context.get(context, CurrentSend)
+  const scope = Context.get(context, CurrentScope)
   const isInside = scope?.isActive && (!scope.sent?.isAlone || isNested(scope.environment.context))
   return isInside || propagatedIn(context)?.isRetried === true
 }
 
 /** Whether a send around these surroundings pays from the same quota: its success counts once. */
 export const isInside = ({ context, store }: CallEnvironment): boolean => {
-  const scope = Context.get(context, CurrentSend)
+  const scope = Context.get(context, CurrentScope)
   return scope?.isActive === true && scope.environment.store === store
 }

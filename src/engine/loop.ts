@@ -8,7 +8,7 @@ import { type AnyContext, shared } from "../internal/shared.ts"
 import type { Stop } from "../RetryDecision.ts"
 import type { Answer, Compiled } from "./compiled.ts"
 import { Decider, isTimed } from "./decider.ts"
-import { type AnyFiber, type CallEnvironment, current, CurrentSend, environmentOf, fresh } from "./environment.ts"
+import { type AnyFiber, type CallEnvironment, current, CurrentScope, environmentOf, fresh } from "./environment.ts"
 import { infoOf, Run } from "./run.ts"
 import { earn, framed, guarded, onlyIn, send, settling, taken } from "./send.ts"
 import { isFinal } from "./verdict.ts"
@@ -178,7 +178,7 @@ const quietly = (value: any): AnyEffect => {
 
 /** Restores the caller's context after a first send that ran bare. */
 const back = (fiber: AnyFiber): CallEnvironment => {
-  const { environment } = Context.get(fiber.context, CurrentSend)!
+  const { environment } = Context.get(fiber.context, CurrentScope)!
   fiber.setContext(environment.context)
   return environment
 }

@@ -12,7 +12,7 @@ import { Retry, Stop, type StopReason } from "../RetryDecision.ts"
 import type { RetryInfo } from "../RetryInfo.ts"
 import { failureClass } from "../RetryObserver.ts"
 import type { Ask } from "../RetryQuotaStore.ts"
-import { type AnyFiber, type CallEnvironment, CurrentSend, isInside, SendScope } from "./environment.ts"
+import { type AnyFiber, type CallEnvironment, CurrentScope, isInside, SendScope } from "./environment.ts"
 import { Permit } from "./permit.ts"
 import { admissionUntil, earn } from "./send.ts"
 import { type AnyEffect, notified, waited } from "./wait.ts"
@@ -241,7 +241,7 @@ export class Run {
   inside(fiber: AnyFiber): AnyContext {
     const { context, inside, propagated } = this.environment
     const scoped = shared.marking
-      ? Context.add(context, CurrentSend, this.scope = new SendScope(this.environment, fiber, this))
+      ? Context.add(context, CurrentScope, this.scope = new SendScope(this.environment, fiber, this))
       : inside
     return propagated === undefined ? scoped : propagationIn(context)!.sentBy(this, scoped)
   }

@@ -9,7 +9,7 @@ import { safely } from "../internal/sharing.ts"
 import { QuotaExhausted } from "../RetryQuota.ts"
 import type { RetryQuotaStore } from "../RetryQuotaStore.ts"
 import type { SendGate } from "../SendGate.ts"
-import { type AnyFiber, type CallEnvironment, CurrentSend, SendScope } from "./environment.ts"
+import { type AnyFiber, type CallEnvironment, CurrentScope, SendScope } from "./environment.ts"
 import { Permit } from "./permit.ts"
 import { type AnyEffect, asking, notified, waiting, within } from "./wait.ts"
 
@@ -187,7 +187,7 @@ export const guarded = (self: AnyEffect, environment: CallEnvironment, fiber: An
   void framed(Effect.onExitPrimitive(self, onExit), fiber)
   const sent = () => {
     permit.sent()
-    fiber.setContext(scope === undefined ? environment.inside : Context.add(environment.context, CurrentSend, scope))
+    fiber.setContext(scope === undefined ? environment.inside : Context.add(environment.context, CurrentScope, scope))
     return self
   }
   const wait = admission(environment, permit)

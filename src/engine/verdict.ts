@@ -38,12 +38,12 @@ export const costOf = (quota: Cost | undefined, info: RetryInfo | undefined): nu
 }
 
 /** What the retry of a failure costs, or why it is not retried, as far as known before the quota is asked. */
-export const verdictOf = (parts: Compiled, failing: Failing, isNested: boolean): number | StopReason => {
+export const verdictOf = (compiled: Compiled, failing: Failing, isNested: boolean): number | StopReason => {
   if (isNested) return "nested"
-  if (parts.attemptsFirst === true && failing.attempt >= parts.maxAttempts) return "max-attempts"
+  if (compiled.attemptsFirst === true && failing.attempt >= compiled.maxAttempts) return "max-attempts"
   if (isRefused(failing.error)) return "vetoed"
-  if (!isRetryable(parts.whileRetryable, failing)) return reasonOf(failing)
-  if (parts.conditions?.some((holds) => !holds(failing)) === true) return "condition"
-  if (failing.attempt >= parts.maxAttempts) return "max-attempts"
-  return costOf(parts.quota, failing.info)
+  if (!isRetryable(compiled.whileRetryable, failing)) return reasonOf(failing)
+  if (compiled.conditions?.some((holds) => !holds(failing)) === true) return "condition"
+  if (failing.attempt >= compiled.maxAttempts) return "max-attempts"
+  return costOf(compiled.quota, failing.info)
 }

@@ -33,7 +33,7 @@ import { get, guarded } from "../internal/tryGet.ts"
 import type { InvalidOption } from "../InvalidOption.ts"
 import type * as RetryInfo from "../RetryInfo.ts"
 import type { RetryQuotaStore } from "../RetryQuotaStore.ts"
-import { TrafficShare } from "./internal/hedgeBudget.ts"
+import { HedgeBudget } from "./internal/hedgeBudget.ts"
 import { Latencies } from "./internal/latencyWindow.ts"
 import { type AtQuantile, CurrentHedge, type HedgeOptions, hedging, type Home } from "./internal/race.ts"
 
@@ -148,7 +148,7 @@ const now = <A>(f: (nowMillis: number) => A): Effect.Effect<A> =>
 export const homeOf = (valid: ReturnType<typeof validated>, scope: Scope.Scope): Home => {
   shared.marking = true
   return {
-    budget: valid.budget ?? new TrafficShare(valid.share, valid.shareWindowMillis),
+    budget: valid.budget ?? new HedgeBudget(valid.share, valid.shareWindowMillis),
     latencies: new Latencies(valid.latencyWindowMillis),
     // With a share of everything, half are late enough. Source: Finagle's percentile, 1 - maxExtraLoad.
     quantile: Math.max(0.5, 1 - valid.share),

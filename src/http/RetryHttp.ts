@@ -411,11 +411,11 @@ export const transform: {
   options: Options = {}
 ): Effect.Effect<Transform, never, R> => {
   const settings = settingsOf(options, "RetryHttp.retry")
-  return withServices(asking(policy), (parts, made): Transform => {
-    const bring = bringing(parts, made, ResourceLimiters)
+  return withServices(asking(policy), (compiled, made): Transform => {
+    const bring = bringing(compiled, made, ResourceLimiters)
     return (self) =>
       HttpClient.transformResponse(
-        HttpClient.transform(prepared(self, options), retrying(settings, parts)),
+        HttpClient.transform(prepared(self, options), retrying(settings, compiled)),
         Effect.updateContext(bring as any)
       ) as any
   })

@@ -2,7 +2,7 @@
 export const others = "(others)"
 
 /** Words that always have a place, the first others seen, up to a maximum, and one for all the rest. */
-export class FirstWords {
+export class BoundedLabels {
   private readonly labels: Set<string>
   private readonly most: number
 

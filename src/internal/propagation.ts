@@ -41,7 +41,7 @@ export interface Propagation {
 /** Set where calls are propagated, by {@link propagating}. */
 const CurrentPropagation: Context.Reference<Propagation | undefined> = /* @__PURE__ */ Context.Reference<
   Propagation | undefined
->("effect-retry/CurrentOnward", { defaultValue: () => undefined })
+>("effect-retry/CurrentPropagation", { defaultValue: () => undefined })
 
 /** A context whose sends say this. */
 export const propagating = <Services>(

@@ -161,9 +161,9 @@ export const withRetry = (policy: Policy, limits?: TokenLimiter.Options) => {
     Effect.gen(function*() {
       const model = yield* LanguageModel.LanguageModel
       const [limiter, quota] = [yield* makeLimiter, yield* RetryQuota.make()]
-      return yield* withServices<LanguageModel.LanguageModel, never>(compiledOf(policy), (parts, made) => {
-        const shared = { bring: bringing(parts, made), limiter, quota }
-        return new Retrying(model, fromCompiled(parts), shared).service
+      return yield* withServices<LanguageModel.LanguageModel, never>(compiledOf(policy), (compiled, made) => {
+        const shared = { bring: bringing(compiled, made), limiter, quota }
+        return new Retrying(model, fromCompiled(compiled), shared).service
       })
     })
   )

@@ -19,7 +19,7 @@ import * as Metric from "effect/Metric"
 import { AdaptiveRateLimiter } from "../gates/AdaptiveRateLimiter.ts"
 import { ConcurrencyLimiter } from "../gates/ConcurrencyLimiter.ts"
 import { CoolDown } from "../gates/CoolDown.ts"
-import { FirstWords, others } from "../internal/boundedLabels.ts"
+import { BoundedLabels, others } from "../internal/boundedLabels.ts"
 import { checksOf, rejectUnknown } from "../internal/checks.ts"
 import { awsThrottlingCodes, brokenCodes, neverSentCodes, timeoutCodes } from "../internal/classification/errorCodes.ts"
 import { monotonicMillis } from "../internal/clock.ts"
@@ -114,8 +114,8 @@ export const waits: Metric.Histogram<number> = seconds(
 )
 
 /**
- * Failed calls that were not retried; attribute `reason`, a `StopReason`, and `gate` as in {@link waits} if one refused the
- * send.
+ * Failed calls that were not retried; attribute `reason`, a `StopReason`, and `gate` as in {@link waits} if one refused a
+ * retry.
  *
  * @category metrics
  * @since 0.1.0
@@ -364,7 +364,7 @@ class Series {
 
 /** The series in a registry. They live as long as it does: any number of observers share one limit. */
 class Registered {
-  readonly types = new FirstWords(50, "_OTHER", [
+  readonly types = new BoundedLabels(50, "_OTHER", [
     ...[awsThrottlingCodes, neverSentCodes, brokenCodes, timeoutCodes].flatMap((codes) => [...codes]),
     "429",
     "500",
@@ -372,7 +372,7 @@ class Registered {
     "503",
     "504"
   ])
-  readonly gates = new FirstWords(20, others)
+  readonly gates = new BoundedLabels(20, others)
   private readonly unnamed = new Series(undefined)
   private readonly others = new Series(others)
   private readonly named = new Map<string, Series>()

@@ -29,7 +29,7 @@ import { configured } from "../internal/layerConfig.ts"
 import { watchedGate } from "../internal/sharing.ts"
 import type { InvalidOption } from "../InvalidOption.ts"
 import { type Connect, connected, connecting } from "./internal/connection.ts"
-import { deciderLog } from "./internal/decisionLog.ts"
+import { decisionLog } from "./internal/decisionLog.ts"
 import { Exchanges, type Times } from "./internal/exchanges.ts"
 import { LimiterClient, type LimiterTerms } from "./internal/limiterClient.ts"
 import { SharedAdaptiveGate } from "./internal/limiterGate.ts"
@@ -95,7 +95,7 @@ export const validated = (options: Options): Valid => {
   }
 }
 
-const log = deciderLog("rate limiter")
+const log = decisionLog("rate limiter")
 
 /**
  * Makes a gate one of a fleet, and returns what changes its options.

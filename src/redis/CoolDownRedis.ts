@@ -30,7 +30,7 @@ import { watchedGate } from "../internal/sharing.ts"
 import type { InvalidOption } from "../InvalidOption.ts"
 import { type Connect, connected, connecting } from "./internal/connection.ts"
 import { CoolDownClient, type CoolDownTerms } from "./internal/coolDownClient.ts"
-import { deciderLog } from "./internal/decisionLog.ts"
+import { decisionLog } from "./internal/decisionLog.ts"
 import { Exchanges, type Times } from "./internal/exchanges.ts"
 import { validKey, validTimes } from "./internal/redisOptions.ts"
 
@@ -87,7 +87,7 @@ export const validated = (options: Options): Valid => {
   return { name: options.name, gate, terms: { settings: { key, probeMillis, atMostMillis }, lookMillis }, times }
 }
 
-const log = deciderLog("cool-down")
+const log = decisionLog("cool-down")
 
 /**
  * Makes a gate one of a fleet, and returns what changes its options.

@@ -24,7 +24,7 @@ import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import type * as Redis from "effect/persistence/Redis"
 import type * as Scope from "effect/Scope"
-import { FirstWords, others } from "../internal/boundedLabels.ts"
+import { BoundedLabels, others } from "../internal/boundedLabels.ts"
 import { type Checks, checks, checksOf, rejectUnknown } from "../internal/checks.ts"
 import { isObject } from "../internal/invalidField.ts"
 import { configured } from "../internal/layerConfig.ts"
@@ -34,7 +34,7 @@ import type { StoreOptions } from "../quota/internal/memoryStore.ts"
 import { CurrentResource } from "../RetryObserver.ts"
 import * as RetryQuota from "../RetryQuota.ts"
 import { type Connect, connected, connecting } from "./internal/connection.ts"
-import { deciderLog } from "./internal/decisionLog.ts"
+import { decisionLog } from "./internal/decisionLog.ts"
 import { Exchanges, type Times } from "./internal/exchanges.ts"
 import { Client, type QuotaTerms } from "./internal/quotaClient.ts"
 import { type Decider, RedisStore } from "./internal/quotaStore.ts"
@@ -205,12 +205,12 @@ export const validated = (options: Options): Valid => {
 const maxResources = 100
 
 /** The resources seen by the metrics of a registry. */
-const seen = new WeakMap<object, FirstWords>()
+const seen = new WeakMap<object, BoundedLabels>()
 
 /** What the metrics call the quota. */
 const resourceOf = (name: string, context: Context.Context<never>): string => {
   const registry = Context.get(context, Metric.MetricRegistry)
-  const labels = seen.get(registry) ?? new FirstWords(maxResources, others)
+  const labels = seen.get(registry) ?? new BoundedLabels(maxResources, others)
   seen.set(registry, labels)
   return labels.of(Context.get(context, CurrentResource) ?? name)
 }
@@ -220,7 +220,7 @@ const show = (resource: string, isOnFallback: boolean): Effect.Effect<void> =>
     ? Effect.void
     : Metric.update(Metric.withAttributes(fallback, { resource }), isOnFallback ? 1 : 0)
 
-const log = deciderLog("retry quota", { shared: " and decides", alone: "the local fallback decides" })
+const log = decisionLog("retry quota", { shared: " and decides", alone: "the local fallback decides" })
 
 const counting = (resource: string, context: Context.Context<never>): (by: Decider) => void => {
   const counters = {

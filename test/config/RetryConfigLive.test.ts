@@ -222,6 +222,23 @@ describe("a document is below the ceiling that code sets", () => {
       }).pipe(Effect.provide(Layer.provide(RetryConfig.layer({}), RetryConfig.atMost({ attempts })))))
   }
 
+  it.effect("a ceiling below the defaults of the library cuts them, for they are no request", () =>
+    Effect.gen(function*() {
+      const sendsOf = (document: object) =>
+        Effect.gen(function*() {
+          let sends = 0
+          const call = Effect.suspend(() => {
+            sends++
+            return Effect.fail(new Kit.Transient())
+          })
+          const layer = Layer.provide(RetryConfig.layer(document), RetryConfig.atMost({ attempts: 2 }))
+          yield* Kit.runToEnd(Effect.exit(call.pipe(RetryConfig.retry("orders"), Effect.provide(layer))))
+          return sends
+        })
+      assert.strictEqual(yield* sendsOf({ resources: {} }), 2)
+      assert.strictEqual(yield* sendsOf(orders({ hedge: { after: "1 second" } })), 1)
+    }))
+
   it.effect("what may not be safe is sent once, if the ceiling says so", () =>
     Effect.gen(function*() {
       const broken = Effect.fail(new Unsure())
@@ -512,6 +529,14 @@ describe("names that no document has", () => {
       (name) => Effect.void.pipe(RetryConfig.retry(name)),
       { discard: true }
     )
+
+  it.effect("that was idle for long starts over when a document names it", () =>
+    Effect.gen(function*() {
+      yield* empties("orders")
+      yield* TestClock.adjust("30 minutes")
+      yield* RetryConfig.set({ resources: { orders: { quota: { capacity: 10 } } } })
+      assert.strictEqual(yield* tokens("orders"), 10)
+    }).pipe(Effect.provide(layer)))
 
   it.effect("share nothing with each other, however many others invent, and one that has learned stays longest", () =>
     Effect.gen(function*() {

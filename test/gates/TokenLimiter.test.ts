@@ -597,6 +597,26 @@ it.effect("a usage that is not whole is not counted: the estimate stays", () =>
   }).pipe(Effect.provide(limiter({ tokens: 10_000 }))))
 
 describe("usageOf", () => {
+  it.each(["consumeStream", "partialObjectStream"])("reads nothing of a stream of the AI SDK: %s", (key) => {
+    const stream = {
+      [key]: undefined,
+      get usage(): never {
+        throw new Error("a promise that nothing holds")
+      }
+    }
+    const value = {
+      get usage() {
+        reads++
+        return { input_tokens: 1, output_tokens: 1 }
+      }
+    }
+    let reads = 0
+    assert.isUndefined(TokenLimiter.usageOf(stream))
+    assert.isUndefined(TokenLimiter.usageOf(Object.assign(Object.create(value), { [key]: undefined })))
+    assert.strictEqual(reads, 0)
+    assert.strictEqual(TokenLimiter.usageOf(value)?.input, 1)
+  })
+
   for (const [name, value, usage] of usages) {
     it(name, () => {
       assert.deepStrictEqual(TokenLimiter.usageOf(value), usage)

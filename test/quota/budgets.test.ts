@@ -5,7 +5,7 @@ import * as RetryBudget from "effect-retry/RetryBudget"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
-import { TrafficShare } from "../../src/hedge/internal/hedgeBudget.ts"
+import { HedgeBudget } from "../../src/hedge/internal/hedgeBudget.ts"
 import { isRejected } from "../../src/internal/rejection.ts"
 import { GrpcThrottleStore } from "../../src/quota/internal/grpcBudget.ts"
 import { InFlightStore } from "../../src/quota/internal/inFlightBudget.ts"
@@ -116,7 +116,7 @@ describe("a share of the calls", () => {
 
 describe("a share of the traffic", () => {
   const share = Effect.map(Clock.Clock, (clock) => {
-    const store = new TrafficShare(0.5, 1000)
+    const store = new HedgeBudget(0.5, 1000)
     return { store, clock, balance: () => store.balance(clock) }
   })
 
@@ -143,7 +143,7 @@ describe("a share of the traffic", () => {
     it.effect(`short by ${missing} calls, a send is ${isGranted ? "granted" : "refused"}`, () =>
       Effect.gen(function*() {
         const { clock } = yield* share
-        const store = new TrafficShare(1, 1000)
+        const store = new HedgeBudget(1, 1000)
         store.deposit(1 - missing, clock)
         assert.strictEqual(store.reserve(1, clock) !== undefined, isGranted)
       }))

@@ -127,13 +127,16 @@ const scenarioFor = Effect.fnUntraced(function*(
 })
 
 /** What is written is what the other commands read. */
-const isReadable = ({ bucket, calls, scenario }: ReturnType<typeof scenarioOf>) => {
+const checkReadable = ({ bucket, calls, scenario }: ReturnType<typeof scenarioOf>) => {
   const fleets = scenario.fleets.map((fleet) =>
     fleet.arrivals === undefined ? fleet : { ...fleet, arrivals: { bucket, calls } }
   )
   return Effect.mapError(
     Simulator.decode({ ...scenario, fleets }),
-    ({ problems: [problem] }) => refusal(`the scenario would be refused: ${problem!.path}: ${problem!.problem}`)
+    ({ problems: [problem] }) => {
+      const cure = problem!.path.startsWith("fleets[0].arrivals") ? ": a shorter --take" : ""
+      return refusal(`the scenario would be refused: ${problem!.path}: ${problem!.problem}${cure}`)
+    }
   )
 }
 
@@ -155,7 +158,7 @@ export const fit = Command.make(
     if (problem !== undefined) return yield* problem
     const fitted = fittedOf(log.meter)
     const made = yield* scenarioFor(fitted, asked, arrivals)
-    yield* isReadable(made)
+    yield* checkReadable(made)
     if (Option.isSome(asked.arrivals)) {
       yield* write(asked.arrivals.value, arrivalsText(asked.arrivals.value, made.calls, made.bucket))
     }

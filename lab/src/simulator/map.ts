@@ -52,7 +52,6 @@ export const mapOf = Effect.fnUntraced(function*(
   decode: Decode,
   { onProgress, runs = 5, x, y }: MapOptions
 ) {
-  yield* bounded([scenario])
   const executor = yield* Executor
   const rows: Array<ReadonlyArray<Verdict>> = []
   const bounds = new Set<number | undefined>()
@@ -61,7 +60,7 @@ export const mapOf = Effect.fnUntraced(function*(
     const cell = (width: number) =>
       Effect.flatMap(Effect.flatMap(withValue(high, x.path, width), decode), (changed) => {
         bounds.add(recoversBelow(changed))
-        return verdictOf(changed, runs)
+        return Effect.andThen(bounded([changed]), verdictOf(changed, runs))
       })
     rows.push(yield* inOrder(x.values, cell, executor.concurrency))
     if (onProgress !== undefined) yield* onProgress(rows.length * x.values.length, x.values.length * y.values.length)

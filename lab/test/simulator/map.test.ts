@@ -36,6 +36,22 @@ const outage = (policy: unknown, capacity: number, rate: number) =>
     inputOf("outage", { scenario: { duration: "200 seconds" }, fleet: { rate, policy }, service: { capacity } })
   )
 
+describe("Simulator.map", () => {
+  it.effect("needs a bound of a service in each cell, which an axis may set", () =>
+    Effect.gen(function*() {
+      const free = yield* Simulator.decode({
+        name: "free",
+        duration: "2 seconds",
+        fleets: [{ name: "shop", to: "orders", rate: 10, policy: "none" }],
+        services: [{ name: "orders" }]
+      })
+      const y = { path: "fleets.0.rate", values: [10] }
+      const map = (path: string) => Simulator.map(free, { x: { path, values: [100] }, y, runs: 1 })
+      assert.lengthOf((yield* map("services.0.capacity")).rows, 1)
+      assert.include((yield* Effect.flip(map("seed"))).message, "not known")
+    }))
+})
+
 describe("Simulator.recoversBelow", () => {
   it.effect.each(thresholds.map(([name, policy, capacity, below]) => ({ name, policy, capacity, below })))(
     "$name, of $capacity a second: $below",

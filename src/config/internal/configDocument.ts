@@ -68,7 +68,12 @@ const entry = (input: unknown, path: Path, offForAll: boolean, around: Surroundi
     Object.keys(sections).map((key) => [key, part(key, (needed as Fields)[key], [...path, key], around)])
   )
   const hedge = parts["hedge"]?.options as HedgeSection | undefined
-  const policy = below(around.ceiling, asked, hedge?.call.atMost ?? 0, path)
+  const policy = below(
+    around.ceiling,
+    asked,
+    { isOpen: isOpen(fields["policy"]), hedges: hedge?.call.atMost ?? 0 },
+    path
+  )
   affordable(policy, (parts["quota"]?.options as Shareable<StoreOptions> | undefined)?.options, path)
   return {
     isGuess: input === undefined,
@@ -78,19 +83,28 @@ const entry = (input: unknown, path: Path, offForAll: boolean, around: Surroundi
   }
 }
 
+/** Whether a document says nothing of attempts: those of a default are no request. */
+const isOpen = (input: unknown): boolean =>
+  input === undefined || (isObject(input) && !("maxAttempts" in input) && !("steps" in input))
+
 /** The policy, at most as much as code allows. One that asks for more by number is refused, not cut. */
-const below = ({ attempts, leastMillis, unsafe }: Ceiling, policy: Policy, hedges: number, path: Path): Policy => {
+const below = (
+  { attempts, leastMillis, unsafe }: Ceiling,
+  policy: Policy,
+  { hedges, isOpen }: { readonly hedges: number; readonly isOpen: boolean },
+  path: Path
+): Policy => {
   const { maxAttempts } = RetryPolicy.limits(policy)
-  if (maxAttempts > attempts && maxAttempts < Infinity) {
+  const asked = isOpen || maxAttempts === Infinity ? 1 : maxAttempts
+  if (asked > attempts) {
     refuse(
       [...path, "policy"],
       maxAttempts,
       `a policy of at most ${attempts} attempts, which RetryConfig.atMost changes`
     )
   }
-  const least = maxAttempts < Infinity ? maxAttempts : 1
-  if (least * (1 + hedges) > attempts) {
-    const expected = `at most ${Math.floor(attempts / least) - 1}, so that a call has at most ${attempts} sends`
+  if (asked * (1 + hedges) > attempts) {
+    const expected = `at most ${Math.floor(attempts / asked) - 1}, so that a call has at most ${attempts} sends`
     refuse([...path, "hedge", "atMost"], hedges, `${expected}, which RetryConfig.atMost changes`)
   }
   const most = Math.floor(attempts / (1 + hedges))

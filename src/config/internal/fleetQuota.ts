@@ -4,8 +4,8 @@ import { monotonicMillis } from "../../internal/clock.ts"
 import { isObject, type Path, refuse, rejectUnknownKeys } from "../../internal/invalidField.ts"
 import type { AnyContext } from "../../internal/shared.ts"
 import type { StoreOptions } from "../../quota/internal/memoryStore.ts"
-import { MovingStore } from "../../quota/internal/replaceableStore.ts"
-import { LiveStore } from "../../quota/internal/resizableStore.ts"
+import { ReplaceableStore } from "../../quota/internal/replaceableStore.ts"
+import { ResizableStore } from "../../quota/internal/resizableStore.ts"
 import * as RetryQuota from "../../RetryQuota.ts"
 import { CurrentFleet, type Fleet, type FleetOptions, type FleetPart, type Owner } from "./fleetStores.ts"
 import { below, made } from "./policyReader.ts"
@@ -67,14 +67,14 @@ const ownQuota: Shareable<StoreOptions> = {
 /** The quota of a resource, in the memory of the process or shared. */
 export class QuotaPart implements Part {
   readonly isOn = true
-  private readonly store: MovingStore
+  private readonly store: ReplaceableStore
   private readonly service: RetryQuota.Service
   /** The tokens, if they are in the memory of the process. */
-  memory: LiveStore | undefined = undefined
+  memory: ResizableStore | undefined = undefined
   private shared: FleetPart | undefined = undefined
 
   constructor({ options, shared }: Shareable<StoreOptions> = ownQuota, private readonly owner: Owner) {
-    this.store = new MovingStore(
+    this.store = new ReplaceableStore(
       shared === undefined ? this.inMemory(options, Context.get(owner.context, Clock.Clock)) : this.inFleet(shared)
     )
     this.service = RetryQuota.fromStore(this.store)
@@ -118,8 +118,8 @@ export class QuotaPart implements Part {
     before?.close()
   }
 
-  private inMemory(options: StoreOptions, clock: Clock.Clock): LiveStore {
-    return this.memory = new LiveStore(options, monotonicMillis(clock))
+  private inMemory(options: StoreOptions, clock: Clock.Clock): ResizableStore {
+    return this.memory = new ResizableStore(options, monotonicMillis(clock))
   }
 
   private inFleet(options: FleetOptions, tokens?: number) {

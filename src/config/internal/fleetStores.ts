@@ -53,6 +53,6 @@ export interface Fleet {
 }
 
 /** What makes shared sections, if the program provides it. */
-export const CurrentFleet = Context.Reference<Fleet | undefined>("effect-retry/state/fleet", {
+export const CurrentFleet = Context.Reference<Fleet | undefined>("effect-retry/config/fleetStores", {
   defaultValue: () => undefined
 })

@@ -11,14 +11,14 @@ import { ConcurrencyGate } from "../../gates/internal/concurrencyGate.ts"
 import { CoolDownGate, type CoolDownOptions } from "../../gates/internal/coolDownGate.ts"
 import { ThrottleGate, type ThrottleOptions } from "../../gates/internal/throttleGate.ts"
 import * as Hedge from "../../hedge/Hedge.ts"
-import type { TrafficShare } from "../../hedge/internal/hedgeBudget.ts"
+import type { HedgeBudget } from "../../hedge/internal/hedgeBudget.ts"
 import type { Latencies } from "../../hedge/internal/latencyWindow.ts"
 import type { Home } from "../../hedge/internal/race.ts"
 import { checks } from "../../internal/checks.ts"
 import { monotonicMillis } from "../../internal/clock.ts"
 import { type Fields, isObject, type Path } from "../../internal/invalidField.ts"
 import type { AnyContext } from "../../internal/shared.ts"
-import { type BudgetOptions, LiveBudgets } from "../../quota/internal/changingBudgets.ts"
+import { type BudgetOptions, ChangingBudgets } from "../../quota/internal/changingBudgets.ts"
 import type { StoreOptions } from "../../quota/internal/memoryStore.ts"
 import * as RetryBudget from "../../quota/RetryBudget.ts"
 import * as RetryQuota from "../../RetryQuota.ts"
@@ -227,11 +227,11 @@ const budgets: Section = {
     const none: BudgetOptions = { share: undefined, inFlight: undefined, grpc: undefined }
     const isAny = (options = none) => Object.values(options).some((option) => option !== undefined)
     let options = input
-    let found: { readonly store: LiveBudgets; readonly service: RetryQuota.Service } | undefined
+    let found: { readonly store: ChangingBudgets; readonly service: RetryQuota.Service } | undefined
     /** A budget over the resource's bucket, which is the same in every context. */
     const over = (quota: RetryQuota.Service, clock: Clock.Clock) => {
       if (found !== undefined) return found
-      const store = new LiveBudgets(quota.store, refused)
+      const store = new ChangingBudgets(quota.store, refused)
       store.change(options ?? none, clock)
       return found = { store, service: RetryQuota.fromStore(store) }
     }
@@ -315,7 +315,7 @@ class LiveHedge implements Part {
   private homeOf(shared: HedgeSection["shared"], before: Home | undefined): Home {
     const fresh = Hedge.homeOf(shared, this.scope)
     if (before === undefined) return fresh
-    const budget = before.budget as TrafficShare
+    const budget = before.budget as HedgeBudget
     budget.change(shared.share, shared.shareWindowMillis)
     const isSame = shared.latencyWindowMillis === this.latencyWindowMillis
     const latencies: Latencies = isSame ? before.latencies : fresh.latencies

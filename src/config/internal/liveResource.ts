@@ -24,7 +24,7 @@ export interface Version {
 const noParts: ReadonlyArray<Part> = []
 
 /** A resource, from its first use on: its policy is replaced, its quota and gates are changed in place. */
-export class Live extends Kept {
+export class LiveResource extends Kept {
   version: Version
   private entry: Entry
   private readonly parts: { [section: string]: Part | undefined } = {}
@@ -131,10 +131,10 @@ const maxReported = 100
 export class Lives {
   readonly clock: Clock.Clock
   /** Those of the document. */
-  private readonly named = new Map<string, Live>()
-  private readonly others: Keyed<Live>
+  private readonly named = new Map<string, LiveResource>()
+  private readonly others: Keyed<LiveResource>
   /** Also those that are in use without being kept. */
-  private readonly all = new Set<Live>()
+  private readonly all = new Set<LiveResource>()
   private readonly reported = new Set<string>()
   private readonly madeAtMillis: number
 
@@ -145,7 +145,7 @@ export class Lives {
   }
 
   /** Begins a use of the resource, which is made on its first one. */
-  enter(name: string): Live {
+  enter(name: string): LiveResource {
     const nowMillis = monotonicMillis(this.clock)
     if (!this.document.resources.has(name)) return this.others.enter(name, nowMillis)
     this.others.sweep(nowMillis, 1)
@@ -156,20 +156,20 @@ export class Lives {
   }
 
   /** Ends a use. */
-  release(live: Live): void {
+  release(live: LiveResource): void {
     if (this.named.get(live.key) === live) live.users--
     else this.others.release(live, monotonicMillis(this.clock))
   }
 
   /** The resource as it is now. */
-  peek(name: string): Live {
+  peek(name: string): LiveResource {
     const live = this.enter(name)
     this.release(live)
     return live
   }
 
   /** Whether it is to be reported that no document has named it, or set a default: it may be misspelled. */
-  isNews({ isGuess, key }: Live): boolean {
+  isNews({ isGuess, key }: LiveResource): boolean {
     const isNews = isGuess && this.reported.size < maxReported && !this.reported.has(key)
     if (isNews) this.reported.add(key)
     return isNews
@@ -178,6 +178,7 @@ export class Lives {
   /** In one step: no call sees a part of it. */
   change(document: Document): void {
     this.document = document
+    this.others.sweep(monotonicMillis(this.clock))
     for (const live of this.all) live.change(this.clock)
     for (const [name, live] of this.named) {
       if (document.resources.has(name)) continue
@@ -195,7 +196,7 @@ export class Lives {
   }
 
   /** It is used no more. */
-  drops(live: Live): void {
+  drops(live: LiveResource): void {
     this.all.delete(live)
   }
 
@@ -204,8 +205,8 @@ export class Lives {
     warnUnsharedQuotas(context, [...this.all].flatMap(({ memory }) => memory ?? []), this.madeAtMillis)
   }
 
-  private made(name: string): Live {
-    const live = new Live(name, this)
+  private made(name: string): LiveResource {
+    const live = new LiveResource(name, this)
     this.all.add(live)
     return live
   }

@@ -20,7 +20,7 @@ const epsilon = 1e-6
  * counts whole calls, not fractions: fifty calls at 0.02 are exactly one send. Source: Finagle's `RetryBudget`, without
  * a reserve.
  */
-export class TrafficShare implements RetryQuotaStore {
+export class HedgeBudget implements RetryQuotaStore {
   readonly capacity = Infinity
   successIncrement: number
   readonly firstAttemptCost = 0

@@ -8,7 +8,7 @@ import type * as Scope from "effect/Scope"
 import {
   type AnyFiber,
   CallEnvironment,
-  CurrentSend,
+  CurrentScope,
   environmentOf,
   gatesWith,
   SendScope
@@ -69,7 +69,7 @@ const spent = (reservation: Reservation): Reservation => {
 }
 
 /** Which send of a hedged call this context is in: 0 for the first. */
-export const CurrentHedge = /* @__PURE__ */ Context.Reference<number | undefined>("effect-retry/InsideHedge", {
+export const CurrentHedge = /* @__PURE__ */ Context.Reference<number | undefined>("effect-retry/CurrentHedge", {
   defaultValue: () => undefined
 })
 
@@ -138,7 +138,7 @@ class Race {
   ) {
     this.self = self
     this.options = options
-    this.outer = Context.get(fiber.context, CurrentSend)
+    this.outer = Context.get(fiber.context, CurrentScope)
     const { gates } = environmentOf(fiber.context)
     this.environment = new CallEnvironment(fiber.context, undefined, gatesWith(gates, home.budget))
   }
@@ -308,7 +308,7 @@ class Race {
     if (sending.fiber !== undefined) this.planAfter(sending)
     const inside = Effect.updateContext(this.self, (context: Context.Context<any>) => {
       const indexed = Context.add(context, CurrentHedge, index)
-      return this.outer === undefined ? Context.add(indexed, CurrentSend, new SendScope(this.environment)) : indexed
+      return this.outer === undefined ? Context.add(indexed, CurrentScope, new SendScope(this.environment)) : indexed
     })
     return settling(
       inside,

@@ -1,4 +1,5 @@
 import { get, look, short } from "../tryGet.ts"
+import { isLazy } from "./tokenUsage.ts"
 import { headerIn, headersOf } from "./wire.ts"
 
 /** What is limited. */
@@ -30,7 +31,7 @@ const numberIn = (value: unknown): number | undefined => {
 
 /** What the headers of a response say about a limit; `undefined` if nothing. */
 export const limitsIn = (value: unknown) => {
-  const found = headersIn(value)
+  const found = isLazy(value) ? undefined : headersIn(value)
   const header = found && look(() => headerIn(found))
   if (header === undefined) return undefined
   const read = (name: string) => numberIn(look(() => header(name)))

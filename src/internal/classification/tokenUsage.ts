@@ -76,8 +76,13 @@ const places: ReadonlyArray<ReadonlyArray<string>> = [
   ["response", "usage"]
 ]
 
+/** Whether it is a stream of the AI SDK: each property read makes a promise, which rejects unseen if the stream fails. */
+export const isLazy = (value: unknown): boolean =>
+  look(() => "consumeStream" in (value as object) || "partialObjectStream" in (value as object)) === true
+
 /** The usage reported by a model's response, or by a part of a stream; `undefined` if it reports none. */
 export const usageOf = (value: unknown): Usage | undefined => {
+  if (isLazy(value)) return undefined
   const type = get(value, "type")
   // One of many: the last part has that of all.
   if (type === "finish-step") return undefined

@@ -16,7 +16,7 @@ export interface BudgetOptions {
 }
 
 /** A bucket and the budgets next to it, which can be added, changed and removed while in use. */
-export class LiveBudgets extends DelegatingStore {
+export class ChangingBudgets extends DelegatingStore {
   /** The bucket. Deposits go to it; the budgets count sends themselves. */
   readonly store: RetryQuotaStore
   private readonly ownGates: ReadonlyArray<SendGate>

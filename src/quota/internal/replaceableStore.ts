@@ -17,7 +17,7 @@ interface Wish {
 }
 
 /** A quota whose tokens can move to another place while in use. What was taken goes back to where it was taken. */
-export class MovingStore extends DelegatingStore {
+export class ReplaceableStore extends DelegatingStore {
   /** Done when those who wait have to ask again. */
   private changed = Deferred.makeUnsafe<"changed">()
   private readonly refreshing = Effect.suspend(() => this.store.refresh ?? Effect.void)

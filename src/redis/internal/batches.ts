@@ -11,7 +11,7 @@ interface Member {
  * of its own. Clients write the commands of one step as one message, so a process has one round trip for all that it
  * shares; what becomes of each exchange is known for each.
  */
-export class Turns {
+export class Batches {
   /** Where in its spread the exchanges of this turn are repeated: the same place for all, so that they meet again. */
   spread = 0
   private readonly members = new Set<Member>()

@@ -6,7 +6,7 @@ import * as Layer from "effect/Layer"
 import * as Redis from "effect/persistence/Redis"
 import * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
-import { Turns } from "./batches.ts"
+import { Batches } from "./batches.ts"
 
 /** The Redis client, once there is one. */
 export type Connection = Effect.Effect<Redis.Redis["Service"], unknown>
@@ -18,14 +18,14 @@ export interface Connect {
   /** Whether there is a connection. */
   readonly isConnected: () => boolean
   /** Those of the connection. */
-  readonly turns: Turns
+  readonly turns: Batches
 }
 
 /** The turns of existing connections. */
-const turnsByClient = new WeakMap<Redis.Redis["Service"], Turns>()
+const turnsByClient = new WeakMap<Redis.Redis["Service"], Batches>()
 
-const turnsOf = (redis: Redis.Redis["Service"]): Turns => {
-  const turns = turnsByClient.get(redis) ?? new Turns()
+const turnsOf = (redis: Redis.Redis["Service"]): Batches => {
+  const turns = turnsByClient.get(redis) ?? new Batches()
   turnsByClient.set(redis, turns)
   return turns
 }
@@ -53,7 +53,7 @@ export const connecting = <E, R>(redis: Layer.Layer<Redis.Redis, E, R>): Effect.
             Exit.isFailure(exit) ? Scope.close(own, exit) : Effect.void)
         })
       })
-    return Effect.succeed({ within, isConnected: () => service !== undefined, turns: new Turns() })
+    return Effect.succeed({ within, isConnected: () => service !== undefined, turns: new Batches() })
   })
 
 /** How long a connection of many has to close. */

@@ -11,7 +11,7 @@ interface Sides {
 const fleetOrProcess: Sides = { shared: ", the fleet shares it", alone: "this process decides alone" }
 
 /** Logs which side decides from now on: Redis, or the process for a reason. */
-export const deciderLog =
+export const decisionLog =
   (kind: string, { alone, shared }: Sides = fleetOrProcess) =>
   (name: string, reason: string | undefined): Effect.Effect<void> => {
     const subject = `${kind} ${JSON.stringify(name)}`

@@ -7,7 +7,7 @@ import type * as Redis from "effect/persistence/Redis"
 import * as Random from "effect/Random"
 import * as Scope from "effect/Scope"
 import { clockOf, monotonicMillis } from "../../internal/clock.ts"
-import type { Turns } from "./batches.ts"
+import type { Batches } from "./batches.ts"
 import { closeWithin, type Connect, type Connection } from "./connection.ts"
 import { reasonOf } from "./failureReason.ts"
 
@@ -87,7 +87,7 @@ export class Exchanges {
   private times: Times
   private readonly clock: Clock.Clock
   private readonly connection: Connection
-  private readonly turns: Turns
+  private readonly batches: Batches
   /** Whether another exchange of the process is made now, and this one goes along. */
   private isAlong = false
   private sentAtMillis = -Infinity
@@ -114,7 +114,7 @@ export class Exchanges {
     this.random = fiber.getRef(Random.Random)
     this.clock = clockOf(fiber)
     this.connection = terms.connect.within(scope)
-    this.turns = terms.connect.turns
+    this.batches = terms.connect.turns
   }
 
   static make(terms: Terms): Effect.Effect<Exchanges> {
@@ -178,19 +178,19 @@ export class Exchanges {
   private run<Reply extends object>(topic: Topic<Reply>): Effect.Effect<void> {
     const member = { goAlong: () => this.goAlong(topic) }
     const loop: Effect.Effect<void> = Effect.suspend(() => {
-      this.turns.delete(member)
+      this.batches.delete(member)
       if (this.isDone !== undefined && (this.isAlone || this.isDone())) return Effect.void
       this.isSignaled = false
       if (this.isAlong) return Effect.andThen(this.exchange(topic), loop)
       const millis = Math.ceil(this.pauseMillis(topic))
       if (millis > 0) {
-        if (millis < Infinity) this.turns.add(member)
+        if (millis < Infinity) this.batches.add(member)
         return Effect.andThen(this.pause(millis), loop)
       }
       // Other fibers that are ready may have something to send along.
       return Effect.andThen(Effect.andThen(Effect.yieldNow, this.turn(topic)), loop)
     })
-    return Effect.ensuring(loop, Effect.sync(() => this.turns.delete(member)))
+    return Effect.ensuring(loop, Effect.sync(() => this.batches.delete(member)))
   }
 
   private goAlong(topic: Topic<any>): void {
@@ -226,7 +226,7 @@ export class Exchanges {
   /** Others of the process that have something to send go along. */
   private turn<Reply extends object>(topic: Topic<Reply>): Effect.Effect<void> {
     return Effect.suspend(() => {
-      this.turns.begin(this.random)
+      this.batches.begin(this.random)
       return this.exchange(topic)
     })
   }
@@ -234,7 +234,7 @@ export class Exchanges {
   private exchange<Reply extends object>(topic: Topic<Reply>): Effect.Effect<void> {
     return Effect.suspend(() => {
       this.isAlong = false
-      this.spread = this.turns.spread
+      this.spread = this.batches.spread
       const exchange = topic.next(this.sentAtMillis = this.nowMillis)
       return Effect.flatMap(
         this.replyTo(exchange),

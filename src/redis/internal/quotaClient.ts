@@ -1,7 +1,7 @@
 import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type { StoreOptions } from "../../quota/internal/memoryStore.ts"
-import { LiveStore } from "../../quota/internal/resizableStore.ts"
+import { ResizableStore } from "../../quota/internal/resizableStore.ts"
 import type { Exchange, Exchanges, Look, Topic } from "./exchanges.ts"
 import { Outbox } from "./outbox.ts"
 import { leaseOf, type Reply, replyOf, script, type Settings, type Wanted } from "./quotaScript.ts"
@@ -51,7 +51,7 @@ interface Questions {
 /** What the retries of a process ask of the quota in Redis, and report to it. Only a request is urgent. */
 export class Client implements Topic<Reply> {
   /** The quota that decides while Redis does not respond. */
-  local: LiveStore | undefined = undefined
+  local: ResizableStore | undefined = undefined
   /** The tokens that Redis last reported. */
   tokens: number
   readonly outbox: Outbox
@@ -66,7 +66,7 @@ export class Client implements Topic<Reply> {
   /** Whether the quota was full when Redis last responded. */
   private isFull = false
   /** The local quota that decided before. It is reused if needed again before this moment. */
-  private former: { readonly local: LiveStore; readonly untilMillis: number } | undefined = undefined
+  private former: { readonly local: ResizableStore; readonly untilMillis: number } | undefined = undefined
   /** Until Redis has responded, a quota that it does not have yet begins with the tokens known here. */
   private isNew = true
   /** Until when Redis remembers this process for sure. */
@@ -145,7 +145,7 @@ export class Client implements Topic<Reply> {
   decideAlone(): void {
     const { former } = this
     const goesOn = former !== undefined && this.nowMillis < former.untilMillis
-    this.local ??= goesOn ? former.local : new LiveStore(this.terms.local(this.tokens), this.nowMillis)
+    this.local ??= goesOn ? former.local : new ResizableStore(this.terms.local(this.tokens), this.nowMillis)
     this.first = undefined
     this.answer([...this.asks].map((ask) => [ask, "local"]), [...this.looks])
   }

@@ -17,7 +17,7 @@ import { endings, type Entry, type GateSubject, Witness } from "./witnessGate.ts
  *
  * @internal
  */
-export type WhenFull = "waits" | "refuses" | "never"
+export type OnExceeded = "waits" | "refuses" | "never"
 
 /**
  * Makes a gate, a new one each time.
@@ -50,7 +50,7 @@ const givesOne: Body = (subject) =>
     yield* stopped(fiber)
   })
 
-const holdsBack = (onExceeded: WhenFull): Body => (subject) =>
+const holdsBack = (onExceeded: OnExceeded): Body => (subject) =>
   Effect.gen(function*() {
     const { last } = yield* subject.filled
     if (onExceeded === "never") return same("whether a send is held back", last !== undefined, false)
@@ -296,7 +296,7 @@ const neverSends = (driver: Driver): Body => (subject) =>
     same("the error of a refused call", error, refusal)
   })
 
-const ofOne = (onExceeded: WhenFull): Readonly<Record<string, Body>> => ({
+const ofOne = (onExceeded: OnExceeded): Readonly<Record<string, Body>> => ({
   "has a place in the order of gates": hasPlace,
   "gives one pass to each send it admits, and none to others": givesOne,
   [onExceeded === "never" ? "holds no send back" : "holds a send back when it is full"]: holdsBack(onExceeded),
@@ -329,7 +329,7 @@ const whereItRefuses: Readonly<Record<string, Body>> = {
  */
 export const gateLawsOf = <R>(
   make: Make<R>,
-  onExceeded: WhenFull,
+  onExceeded: OnExceeded,
   isReopening: boolean
 ): ReadonlyArray<Law<Exclude<R, Scope.Scope>>> => {
   const bodies = {
