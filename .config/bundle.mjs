@@ -1,14 +1,16 @@
 // Bundles what TypeScript has built into few files, because loading a file takes longer than running what is in it:
 // everything the index needs is in one, and each public module exports its part of it. Part of `npm run build:library`.
+//
+//   node .config/bundle.mjs [folder]  # of the output of TypeScript, default dist
 import babel from "@babel/core"
 import annotatePureCalls from "babel-plugin-annotate-pure-calls"
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
-import { dirname } from "node:path"
+import { dirname, resolve } from "node:path"
 import { fileURLToPath } from "node:url"
 import { rolldown } from "rolldown"
 
 const root = fileURLToPath(new URL("..", import.meta.url))
-const dist = `${root}dist/`
+const dist = `${resolve(root, process.argv[2] ?? "dist")}/`
 
 /** As TypeScript leaves them: the index, so that bundlers follow its namespaces, and what Effect 3 does not have. */
 const kept = ["index.js", "internal/requiresEffect4.js"]

@@ -214,7 +214,12 @@ const answered = (error: Opaque, repeatable?: boolean): RetryInfo.RetryInfo | un
 const httpReasons = new Map<unknown, (reason: Opaque, idempotent: boolean) => RetryInfo.RetryInfo | undefined>([
   [
     "TransportError",
-    ({ cause }, idempotent) => broken(cause, idempotent) ?? RetryInfo.make({ safety: safetyOf(cause, idempotent) })
+    ({ cause }, idempotent) =>
+      broken(cause, idempotent) ??
+        RetryInfo.make({
+          safety: safetyOf(cause, idempotent),
+          timeout: codes.findCause(cause, codes.isTimeout) !== undefined
+        })
   ],
   ["EncodeError", () => RetryInfo.notRetryable],
   ["InvalidUrlError", () => RetryInfo.notRetryable],

@@ -1,7 +1,7 @@
 // Mutation testing, with the mutants of Stryker: docs/reliability.md. Node 22 or later; not part of the package.
 //
 //   npm install --no-save @stryker-mutator/instrumenter@10
-//   node test/mutants.mjs                                             # src/{engine,state} and src/internal/math
+//   node test/mutants.mjs                                             # the engine and what calls share
 //   node test/mutants.mjs src/engine/run.ts                           # these files or folders
 //   node test/mutants.mjs src/gates -- test/gates test/core           # with these tests
 //

@@ -21,7 +21,7 @@ import { withServices } from "../engine/policy/providedPolicy.ts"
 import { Run } from "../engine/run.ts"
 import { send } from "../engine/send.ts"
 import { after, type AnyEffect } from "../engine/wait.ts"
-import type { RetryDecision } from "../RetryDecision.ts"
+import type { RetryDecision, StopReason } from "../RetryDecision.ts"
 import type { RetryPolicy } from "../RetryPolicy.ts"
 
 /**
@@ -93,18 +93,16 @@ class Driven implements Call {
       sent: Effect.void,
       refused: (error) => {
         run.record(error)
-        return this.refused(error)
+        return this.stopped("vetoed", error)
       },
-      expired: () => {
-        this.decider.refuses(run.heldBack)
-        const stop = this.decider.stops()
-        return after(run.stopped(stop), Effect.fail({ error: run.error, decision: stop }))
-      }
+      expired: () => this.stopped(run.heldBack, run.error)
     }))
   }
 
-  private refused(error: unknown): AnyEffect {
-    return Effect.flatMap(asDecision(decisionOf(this.decider)), (decision) => Effect.fail({ error, decision }))
+  private stopped(reason: StopReason, error: unknown): AnyEffect {
+    this.decider.refuses(reason)
+    const decision = this.decider.stops()
+    return after(this.decider.run.stopped(decision), Effect.fail({ error, decision }))
   }
 
   markSent(): void {

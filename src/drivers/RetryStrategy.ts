@@ -42,7 +42,7 @@ import type { Refused } from "../internal/refused.ts"
 import { type AnyContext, shared } from "../internal/shared.ts"
 import { isStop, type Retry, type RetryDecision, type Stop, type StopReason } from "../RetryDecision.ts"
 import * as RetryInfo from "../RetryInfo.ts"
-import { call as observed, observerOf } from "../RetryObserver.ts"
+import { call as observed, failureClass, observerOf } from "../RetryObserver.ts"
 import type { RetryPolicy } from "../RetryPolicy.ts"
 import type { QuotaExhausted } from "../RetryQuota.ts"
 
@@ -331,6 +331,7 @@ class Strategy<Refusal> implements Service<Refusal> {
     if (isStop(decision)) return refused(decision)
     const { run } = decider
     const permit = run.permit ??= new Permit(run.environment, run.attempt)
+    permit.failureClass = failureClass(run.info)
     const isGated = run.environment.gates.length > 0
     if (isGated || permit.reservation !== undefined) fiberScope(permit, fiber)
     return !isGated
@@ -449,11 +450,11 @@ const sending = <A, E, R>(
     const around = Context.getOrUndefined(fiber.context, Schedule.CurrentMetadata)
     const isBare = metadata.attempt === 0 && around === undefined
     const propagation = propagationIn(fiber.context)
-    const propagating = token === undefined || propagation === undefined
+    const sending = token === undefined || propagation === undefined
       ? send
       : Effect.updateContext(send, (context: AnyContext) =>
         withPropagation(token, propagation, context) as Context.Context<R>)
-    const counted = isBare ? propagating : Effect.provideService(propagating, Schedule.CurrentMetadata, metadata)
+    const counted = isBare ? sending : Effect.provideService(sending, Schedule.CurrentMetadata, metadata)
     if (!shared.marking) {
       return counted
     }

@@ -99,7 +99,8 @@ export class Loop {
       sent: Effect.withFiber((fiber) => this.leaving(fiber)),
       refused: (error, cause) => {
         run.record(error)
-        return this.decide(cause)
+        this.decider.refuses("vetoed")
+        return this.obey(false, cause)
       },
       expired: () => {
         this.decider.refuses(run.heldBack)

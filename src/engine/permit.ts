@@ -119,8 +119,10 @@ export class Permit implements Send {
 
   /** Holds a gate's pass from now on. If it comes too late, it goes back. */
   hold(pass: Pass): void {
-    if (this.state !== "taken") return pass.cancel() // An empty array takes room for seventeen with the first: no further pass allocates.
-    ;(this.passes ??= []).push(pass)
+    if (this.state !== "taken") return pass.cancel()
+    // An empty array takes room for seventeen with the first: no further pass allocates.
+    const passes = this.passes ??= []
+    passes.push(pass)
   }
 
   /** Holds tokens from now on. If they come too late, they go back. */

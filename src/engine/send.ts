@@ -165,7 +165,7 @@ export const framed = (frame: AnyEffect, fiber: AnyFiber): AnyEffect =>
 
 /**
  * The first send of a run that only the quota and gates see, or a lone one. A frame settles what it holds, in place of a
- * watch of its fiber, which costs more than everything else here. Call it in a step of the fiber.
+ * scope of its fiber, which costs more than everything else here. Call it in a step of the fiber.
  */
 export const guarded = (self: AnyEffect, environment: CallEnvironment, fiber: AnyFiber): AnyEffect => {
   const permit = new Permit(environment, 0)

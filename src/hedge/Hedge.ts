@@ -26,7 +26,7 @@ import type * as Scope from "effect/Scope"
 import { callable, type Checks, checks, checksOf, inside, rejectUnknown } from "../internal/checks.ts"
 import { clockOf, monotonicMillis } from "../internal/clock.ts"
 import { configured } from "../internal/layerConfig.ts"
-import { Refused } from "../internal/refused.ts"
+import { isRefusal } from "../internal/refused.ts"
 import { shared } from "../internal/shared.ts"
 import { watched } from "../internal/sharing.ts"
 import { get, guarded } from "../internal/tryGet.ts"
@@ -315,8 +315,6 @@ export interface CallOptions {
   readonly isRetryable?: ((error: any, info: RetryInfo.RetryInfo | undefined) => boolean) | undefined
 }
 
-const isRefused = (error: unknown): boolean => get(error, Refused) === true
-
 const byInfo = (_error: unknown, info: RetryInfo.RetryInfo | undefined): boolean =>
   info !== undefined && info.safety !== "No"
 
@@ -324,7 +322,7 @@ const byInfo = (_error: unknown, info: RetryInfo.RetryInfo | undefined): boolean
 const maxHintMillis = 60_000
 
 const reactTo = (isRetryable: NonNullable<CallOptions["isRetryable"]>): HedgeOptions["react"] => (error, info) => {
-  if (isRefused(error) || info?.vetoed === true) return "stop"
+  if (isRefusal(error) || info?.vetoed === true) return "stop"
   if (!isRetryable(error, info)) return "final"
   const millis = info?.retryAfter === undefined ? 0 : Duration.toMillis(info.retryAfter)
   if (millis > maxHintMillis) return "stop"

@@ -6,7 +6,7 @@ import { guarded } from "./tryGet.ts"
 
 type Reject = (field: string, value: unknown, expected: string) => never
 
-/** The given options, as JSON. */
+/** The options, as JSON. */
 interface Input {
   [field: string]: unknown
 }
@@ -33,7 +33,7 @@ const numbers =
 
 /**
  * The checks of one constructor: each returns the value in the library's internal unit, or the default if it is
- * `undefined`, or throws `InvalidOption`. The given values are kept. A checked option is a known one: `known` comes last.
+ * `undefined`, or throws `InvalidOption`. The values are kept. `rejectUnknown` comes last: it rejects options that were not checked.
  */
 export const checks = (constructorName: string) => {
   const input: Input = {}

@@ -63,7 +63,7 @@ export const safely = <A, B, C>({ clock, context }: Around, f: (a: A, b: B) => C
   }
 }
 
-/** The same of the quota that decides while Redis does not respond: said before that happens. */
+/** As {@link warnTooSmall}, of the quota that decides while Redis does not respond: logged before that happens. */
 export const warnFallbackTooSmall = (context: AnyContext, clock: Clock.Clock, cost: number, capacity: number): void =>
   warn(
     context,
@@ -71,7 +71,7 @@ export const warnFallbackTooSmall = (context: AnyContext, clock: Clock.Clock, co
     `a retry costs ${cost}, the fallback of its RetryQuota holds ${capacity}: none is made while Redis does not respond`
   )
 
-/** Retries that were paid for may be paid for again: too many of them. */
+/** A quota that Redis has lost starts over: retries that were paid for may be made again. */
 export const warnLost = (context: AnyContext, clock: Clock.Clock, name: string): void =>
   warn(context, clock, `Redis has lost the retry quota ${JSON.stringify(name)}: it starts over`)
 

@@ -46,6 +46,21 @@ const transportError = (method: "GET" | "POST", cause: unknown) =>
 const withCode = (code: string, cause?: unknown) => Object.assign(new Error("network", { cause }), { code })
 
 describe("RetryClassifier", () => {
+  it("finds the request and who aborted behind a Cause in the chain of causes", () => {
+    const post = Object.assign(withCode("ECONNRESET"), { config: { method: "post" } })
+    const aborted = Object.assign(new Error("aborted"), { name: "AbortError" })
+    for (const wrap of [(error: unknown) => error, (error: unknown) => Cause.fail(error)]) {
+      assert.strictEqual(of(new Error("charge failed", { cause: wrap(post) }))?.safety, "Maybe")
+      assert.strictEqual(of(wrap(post))?.safety, "Maybe")
+      assert.strictEqual(of(withCode("ECONNRESET", wrap(aborted)))?.safety, "No")
+    }
+  })
+
+  it("finds a timeout that is the cause of a TransportError", () => {
+    assert.isTrue(of(transportError("GET", new DOMException("late", "TimeoutError")))?.timeout)
+    assert.isFalse(of(transportError("GET", new Error("lost")))?.timeout)
+  })
+
   describe("a Cause", () => {
     const { classify } = RetryClassifier
     const safetyOf = (cause: Cause.Cause<unknown>) =>

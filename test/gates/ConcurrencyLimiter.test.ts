@@ -465,6 +465,12 @@ describe("ConcurrencyLimiter", () => {
       assert.strictEqual(yield* ends(30_000), 2)
       assert.strictEqual(yield* ends(10, Effect.die("defect")), 1)
       assert.strictEqual(yield* ends(10, Effect.fail(new Transient())), 1)
+      // None of these is an answer of the service.
+      const aborted = Object.assign(new Error("aborted"), { name: "AbortError" })
+      const overloaded = { status: 503, headers: { "x-envoy-overloaded": "true" } }
+      for (const error of [aborted, new Error("lost", { cause: aborted }), overloaded, { status: 501 }]) {
+        assert.strictEqual(yield* ends(10, Effect.fail(error)), 1)
+      }
       assert.strictEqual(yield* ends(10, Effect.fail(new Terminal())), 2)
       assert.strictEqual(yield* ends(10, Effect.fail({ status: 404 })), 2)
       assert.strictEqual(yield* ends(10, Effect.void), 2)

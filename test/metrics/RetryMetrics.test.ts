@@ -110,6 +110,15 @@ describe("RetryMetrics, timed", () => {
         ownRegistry
       ))
 
+    it.effect(`${form}: counts the retries without any gate`, () =>
+      Effect.gen(function*() {
+        yield* inTime(run(scripted([new Transient(), new TimedOut()]).effect))
+        assert.deepStrictEqual(yield* reading(/retries/), {
+          "retry_retries_total class=transient": 1,
+          "retry_retries_total class=timeout": 1
+        })
+      }).pipe(Effect.provide(metered), ownRegistry))
+
     it.effect(`${form}: counts the retries that are sent, no hedges, and none that a gate refuses`, () =>
       Effect.gen(function*() {
         const call = scripted([new Transient(), new TimedOut()])

@@ -105,6 +105,9 @@ beforeAll(() => {
   ChildProcess.execFileSync(tsc, ["-p", ".config/tsconfig.build.json", "--outDir", path.join(own, "dist")], {
     cwd: root
   })
+  ChildProcess.execFileSync(process.execPath, [".config/bundle.mjs", path.join(own, "dist")], {
+    cwd: root
+  })
 })
 
 afterAll(() => fs.rmSync(own, { recursive: true }))
@@ -321,17 +324,19 @@ describe("examples/sharing/worker.ts in workerd", () => {
 })
 
 describe("Effect 3", () => {
+  const needs = "effect-retry needs effect 4.1 (npm install effect@4).js"
+  /** An adapter may name itself: its own module of Effect is missing, too. */
   const entries = [
-    ["effect-retry", "effect-retry needs effect 4.1 (npm install effect@4).js"],
-    ["effect-retry/RetryPromise", "effect-retry needs effect 4.1 (npm install effect@4).js"],
-    ["effect-retry/aws/AwsModes", "effect-retry needs effect 4.1 (npm install effect@4).js"],
-    ["effect-retry/RetryGrpc", "effect-retry needs effect 4.1 (npm install effect@4).js"],
-    ["effect-retry/RetryHttp", "RetryHttp.js"]
+    ["effect-retry", [needs]],
+    ["effect-retry/RetryPromise", [needs]],
+    ["effect-retry/aws/AwsModes", [needs]],
+    ["effect-retry/RetryGrpc", [needs]],
+    ["effect-retry/RetryHttp", [needs, "RetryHttp.js"]]
   ] as const
   it.live("the import of each fails and says which Effect it needs", () =>
     Effect.gen(function*() {
       const folder = yield* projectWith(path.join(installed, "effect3"))
-      for (const [entry, file] of entries) {
+      for (const [entry, files] of entries) {
         for (const script of [`import("${entry}")`, `Promise.resolve().then(() => require("${entry}"))`]) {
           const says = `${script}.catch(({ code, message }) => console.log(code, message))`
           const said = yield* ended(node(22), ["--no-warnings", "--input-type=commonjs", "--eval", says], folder)
@@ -339,7 +344,8 @@ describe("Effect 3", () => {
             said,
             /^ERR_PACKAGE_PATH_NOT_EXPORTED Package subpath .* in .*effect.?\/package\.json imported from /
           )
-          assert.strictEqual(path.basename(said.trim()), file, script)
+          const file = path.basename(said.trim())
+          assert.include(files, file, script)
           assert.include(page, path.basename(file, ".js"))
         }
       }

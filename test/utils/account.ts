@@ -13,7 +13,7 @@ export type AnyPolicy = Schedule.Schedule<unknown, unknown, never, RetryQuota.Re
 export type Call = Effect.Effect<string, Transient>
 export type Drive = (call: Call) => Effect.Effect<unknown, unknown, RetryQuota.RetryQuota>
 
-export class CountingGate extends SendGate.Service<CountingGate>()("test/CountingGate") {}
+class CountingGate extends SendGate.Service<CountingGate>()("test/CountingGate") {}
 
 /** A gate that lets each send pass, and counts its passes. */
 export const countingGate = () => {

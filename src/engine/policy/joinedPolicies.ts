@@ -195,7 +195,7 @@ export const choosing = (compiledFor: (failing: Failing) => Compiled): Source =>
   lifted: (free) => choosing(remembering(compiledFor, (compiled) => changed(compiled, lifting(free))))
 })
 
-/** The same parts for the same parts. */
+/** The same result for the same input. */
 const remembering = (compiledFor: (failing: Failing) => Compiled, change: (compiled: Compiled) => Compiled) => {
   const changes = new WeakMap<Compiled, Compiled>()
   return (failing: Failing): Compiled => {

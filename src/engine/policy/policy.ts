@@ -12,7 +12,7 @@ import { toSchedule } from "../schedule.ts"
 import { lifting } from "./liftedSchedule.ts"
 import { toSteps, toText } from "./policyText.ts"
 
-/** The key under which a policy carries its parts. */
+/** The key under which a policy carries what it compiles to. */
 export const TypeId = "~effect-retry/RetryPolicy" as const
 
 /** A schedule of any output. */
@@ -49,7 +49,7 @@ export const lifted = <E, Err, R>(
   return fromSource("RetryPolicy.fromSchedule", new Opaque(schedule, "<schedule>"), lifting(schedule))
 }
 
-/** The parts of a policy, or of any schedule as one. */
+/** What a policy compiles to, or any schedule as one. */
 export const compiledIn = (schedule: AnySchedule, tag?: string, field?: string): Compiled =>
   compiledOf(lifted(schedule, tag, field))
 
@@ -75,7 +75,7 @@ const Proto: object = /* @__PURE__ */ Object.assign(
   }
 )
 
-/** The policy made of these parts. Its type is claimed here, and nowhere else. */
+/** The policy that compiles to this. Its type is claimed here, and nowhere else. */
 export const fromCompiled = <E, Err, R>(compiled: Compiled): Policy<E, Err, R> => {
   if (compiled.deadlineMillis !== Infinity || compiled.live !== undefined) shared.timed = true
   return Object.assign(Object.create(Proto), scheduleOf(compiled), { [TypeId]: compiled })

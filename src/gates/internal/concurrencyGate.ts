@@ -2,8 +2,11 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Random from "effect/Random"
+import { findCause, isFinalCause } from "../../internal/classification/errorCodes.ts"
+import { statusOf } from "../../internal/classification/wire.ts"
 import { monotonicMillis } from "../../internal/clock.ts"
 import type { ConcurrencySample } from "../../internal/math/concurrencyLimit.ts"
+import { isRefusal } from "../../internal/refused.ts"
 import { Stateful } from "../../internal/savedState.ts"
 import { Line, type Moment } from "../../internal/waitingLine.ts"
 import type { Outcome, Pass, Send, SendGate } from "../../SendGate.ts"
@@ -56,8 +59,10 @@ class Slot implements Pass {
   }
 }
 
-/** An answer of a service that works: not a 503, nor a lost connection. */
-const isFinal = ({ info }: Outcome): boolean => info === undefined || info.safety === "No"
+/** An answer of a service that works: not a 5xx, a lost connection, a refusal of a gate, or who aborted. */
+const isFinal = ({ error, info }: Outcome): boolean =>
+  (info === undefined || (info.safety === "No" && !info.vetoed)) && !isRefusal(error) &&
+  !(statusOf(error)! >= 500) && findCause(error, isFinalCause) === undefined
 
 /** How long the resource counts as strained after a drop. Source: the simulated outages of `docs/overload.md`. */
 const strainedMillis = 10_000

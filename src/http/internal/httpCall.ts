@@ -132,7 +132,7 @@ class HttpCall {
   /** The facts of a failure, computed once. */
   readonly facts: RetryClassifier = (failure) => {
     if (failure === this.failure) return this.info
-    const info = Option.map(this.classify(failure), (classify) => this.forRequest(classify, failure))
+    const info = Option.map(this.classify(failure), (info) => this.forRequest(info, failure))
     if (!isResponse(failure) || Option.isSome(info)) {
       this.failure = failure
       this.info = info

@@ -1,3 +1,4 @@
+import { failureOf } from "../cause.ts"
 import { get, look, short } from "../tryGet.ts"
 
 /** The 14 throttling codes of the AWS SDKs: the same list in JavaScript v3, botocore, Go v2, Rust and Kotlin. */
@@ -92,12 +93,12 @@ const isUnsent = (error: unknown): boolean =>
   isUnconnected(error) || isRefusedStream(error) || areUnconnected(get(error, "errors")) ||
   unsentWords.test(short(get(error, "message"), maxMessageLength))
 
-/** The first of the error and its causes that is wanted. For hot paths, which create no list for each error. */
+/** The first of the error and its causes, those in a `Cause` too, that is wanted. For hot paths, which create no list for each error. */
 export const findCause = (error: unknown, isWanted: (cause: unknown) => boolean): unknown => {
-  let current = error
+  let current = failureOf(error)
   for (let depth = 0; depth <= maxCauseDepth && current !== undefined && current !== null; depth++) {
     if (isWanted(current)) return current
-    current = causeOf(current)
+    current = failureOf(causeOf(current))
   }
   return undefined
 }

@@ -6,7 +6,7 @@ import { monotonicMillis } from "../../internal/clock.ts"
 import type { Ask, Reservation, RetryQuotaStore, Shortage } from "../../RetryQuotaStore.ts"
 import type { Send, SendGate } from "../../SendGate.ts"
 import { setTokens } from "./delegatingStore.ts"
-import { Taken, untold } from "./reservation.ts"
+import { Taken, unobserved } from "./reservation.ts"
 
 type Hold = Parameters<Ask>[1]
 
@@ -117,7 +117,7 @@ export const feeGate = (store: RetryQuotaStore, refused: (cost: number, balance:
   name: "RetryBudget",
   order: -1,
   enter: (send: Send) => {
-    if (send.attempt > 1) return send.hold(untold)
+    if (send.attempt > 1) return send.hold(unobserved)
     const clock = Context.get(send.context, Clock.Clock)
     const cost = store.firstAttemptCost
     const refusal = () => Effect.fail(refused(cost, store.balance(clock)))

@@ -3,7 +3,7 @@ import type { Reservation } from "../../RetryQuotaStore.ts"
 import type { Pass } from "../../SendGate.ts"
 
 /** A pass that keeps no record. */
-export const untold: Pass = { settle: constVoid, cancel: constVoid }
+export const unobserved: Pass = { settle: constVoid, cancel: constVoid }
 
 /** Settles what was taken. */
 type Settle = (isBack: boolean, wasSent: boolean) => void

@@ -4,7 +4,7 @@ import { Window } from "../../internal/math/slidingWindow.ts"
 import { tokenEpsilon } from "../../internal/math/tokenBucket.ts"
 import type { Reservation, RetryQuotaStore } from "../../RetryQuotaStore.ts"
 import type { Pass, Send, SendGate } from "../../SendGate.ts"
-import { counted, untold } from "./reservation.ts"
+import { counted, unobserved } from "./reservation.ts"
 
 /** Valid options of a share. */
 export interface ShareOptions {
@@ -84,7 +84,7 @@ export class ShareStore implements RetryQuotaStore {
   }
 
   private called(send: Send): void {
-    if (send.attempt > 1) return send.hold(untold)
+    if (send.attempt > 1) return send.hold(unobserved)
     const slice = this.window.at(send.nowMillis)
     slice.calls++
     send.hold(slice)

@@ -1,4 +1,13 @@
-import { awsStandard, RetryInfo, RetryMetrics, RetryObserver, RetryQuota, withRetry } from "effect-retry"
+import {
+  awsStandard,
+  Backoff,
+  RetryInfo,
+  RetryMetrics,
+  RetryObserver,
+  RetryPolicy,
+  RetryQuota,
+  withRetry
+} from "effect-retry"
 import * as AdaptiveRateLimiter from "effect-retry/AdaptiveRateLimiter"
 import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
 import * as CoolDown from "effect-retry/CoolDown"
@@ -55,8 +64,16 @@ export const outage = (options: { readonly isDown: () => boolean; readonly every
           return Effect.forkChild(Effect.exit(withRetry(send(fails), awsStandard)))
         }).pipe(Effect.andThen(Effect.sleep(options.everyMillis)), Effect.forever)
       })
+    // A caller without quota and gates: its retries are made.
+    const stubborn = Backoff.fixed({ delay: "1 second" }).pipe(RetryPolicy.maxAttempts(5), RetryPolicy.whileRetryable)
+    const insisting = Effect.forkChild(Effect.exit(withRetry(send(options.isDown), stubborn))).pipe(
+      Effect.andThen(Effect.sleep(5 * options.everyMillis)),
+      Effect.forever,
+      Effect.provideService(RetryObserver.CurrentResource, "orders")
+    )
     return yield* Effect.all([
+      insisting,
       Effect.provide(calling(options.isDown), guarded("orders")),
       Effect.provide(calling(() => false), guarded("customers"))
-    ], { concurrency: 2 })
+    ], { concurrency: 3 })
   }).pipe(Effect.provide(RetryMetrics.layer()))
