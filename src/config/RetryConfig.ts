@@ -448,7 +448,7 @@ export const retry = (name: string) => {
   return <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, Exclude<R, RetryQuota> | RetryConfig> =>
     using(
       name,
-      ({ version: { around, parts: compiled } }) =>
+      ({ version: { around, compiled } }) =>
         Effect.updateContext(retrying(self, compiled), around as (context: any) => any)
     )
 }
@@ -502,7 +502,9 @@ export const hedged = (name: string) => {
  */
 export const live = (name: string): RetryPolicy<unknown, never, RetryConfig | RetryQuota> => {
   checkName("RetryConfig.live", name)
-  return fromSource("RetryConfig.live", name, () => 0, { live: (context) => livesIn(context).peek(name).version.parts })
+  return fromSource("RetryConfig.live", name, () => 0, {
+    live: (context) => livesIn(context).peek(name).version.compiled
+  })
 }
 
 /**

@@ -218,7 +218,7 @@ describe("a document", () => {
     }))
 })
 
-const policyOf = (name: string) => RetryConfig.RetryConfig.useSync(({ lives }) => lives.peek(name).version.parts)
+const policyOf = (name: string) => RetryConfig.RetryConfig.useSync(({ lives }) => lives.peek(name).version.compiled)
 
 describe("what a document means", () => {
   it.effect("short keys are the steps that they stand for", () =>

@@ -449,7 +449,7 @@ describe("interruption", () => {
 })
 
 describe("a stream of documents", () => {
-  const maxAttempts = RetryConfig.RetryConfig.useSync(({ lives }) => lives.peek("orders").version.parts.maxAttempts)
+  const maxAttempts = RetryConfig.RetryConfig.useSync(({ lives }) => lives.peek("orders").version.compiled.maxAttempts)
 
   it.effect("a bad one changes nothing, and is reported once, with its path", () => {
     const { layer, lines } = logged()
@@ -600,7 +600,7 @@ describe("names that no document has", () => {
 })
 
 describe("a file", () => {
-  const maxAttempts = RetryConfig.RetryConfig.useSync(({ lives }) => lives.peek("orders").version.parts.maxAttempts)
+  const maxAttempts = RetryConfig.RetryConfig.useSync(({ lives }) => lives.peek("orders").version.compiled.maxAttempts)
 
   const text = (n: number) => JSON.stringify(orders({ policy: attempts(n) }))
 

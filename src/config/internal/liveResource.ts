@@ -16,7 +16,7 @@ import type { Hedging, Part } from "./resourcePart.ts"
 
 /** What a call of a resource uses. A call keeps it; a change makes a new one. */
 export interface Version {
-  readonly parts: Compiled
+  readonly compiled: Compiled
   /** The context of a call, with what the resource has now. */
   readonly around: (context: AnyContext) => AnyContext
 }
@@ -97,13 +97,13 @@ export class LiveResource extends Kept {
   }
 
   private versionOf({ isOff, parts: options, policy }: Entry): Version {
-    const parts = compiledOf(policy)
+    const compiled = compiledOf(policy)
     // A context never changes: those shared by many calls are built once.
     const cache = new WeakMap<AnyContext, AnyContext>()
     return {
-      parts: isOff
-        ? { ...parts, maxAttempts: 1 }
-        : { ...parts, adjusts: [...parts.adjusts, (delayMillis) => this.isOff ? noDelay : delayMillis] },
+      compiled: isOff
+        ? { ...compiled, maxAttempts: 1 }
+        : { ...compiled, adjusts: [...compiled.adjusts, (delayMillis) => this.isOff ? noDelay : delayMillis] },
       around: (context) => {
         let around = cache.get(context)
         if (around === undefined) cache.set(context, around = this.with(this.on(options), context))
