@@ -1,8 +1,10 @@
 /**
- * Answers of a language model, word by word: retried until the first word, not only until the response begins.
+ * Answers of a language model, word by word: retried until the first
+ * word, not only until the response begins.
  *
- * The service sends a preamble immediately, and may fail after it. What came of a failed attempt is dropped; of the one
- * that succeeds nothing is missing.
+ * The service sends a preamble immediately, and may fail after it. What
+ * came of a failed attempt is dropped; of the one that succeeds nothing
+ * is missing.
  */
 import { Effect, identity, Stream } from "effect"
 import * as RetryLlm from "effect-retry/RetryLlm"
@@ -39,20 +41,38 @@ export const answer = (openai: OpenAI, request: Request) =>
 
 import { ended, inVirtualTime, main, print } from "./support/program.ts"
 
-const chunk = (delta: object) => ({ choices: [{ index: 0, delta, finish_reason: null }] })
+const chunk = (delta: object) => ({
+  choices: [{ index: 0, delta, finish_reason: null }]
+})
 
-const overloaded = { type: "server_error", message: "The server had an error" }
+const overloaded = {
+  type: "server_error",
+  message: "The server had an error"
+}
 
-/** A stand-in for the SDK: its first two streams fail after their preamble. */
+/**
+ * A stand-in for the SDK: its first two streams fail after their
+ * preamble.
+ */
 const standIn = () => {
   let requests = 0
   const create = async () =>
     (async function*() {
       yield chunk({ role: "assistant", content: "" })
-      if (++requests < 3) throw Object.assign(new Error("an error event"), { error: overloaded })
-      for (const content of ["It ", "is ", "so."]) yield chunk({ content })
+      if (++requests < 3) {
+        throw Object.assign(new Error("an error event"), {
+          error: overloaded
+        })
+      }
+      for (const content of ["It ", "is ", "so."]) {
+        yield chunk({
+          content
+        })
+      }
     })()
-  const openai = { chat: { completions: { create } } } as unknown as OpenAI
+  const openai = {
+    chat: { completions: { create } }
+  } as unknown as OpenAI
   return { openai, requests: () => requests }
 }
 
@@ -60,10 +80,16 @@ main(
   import.meta.url,
   Effect.gen(function*() {
     const { openai, requests } = standIn()
-    const words = answer(openai, { model: "gpt-5", messages: [], stream: true }).pipe(
+    const words = answer(openai, {
+      model: "gpt-5",
+      messages: [],
+      stream: true
+    }).pipe(
       Stream.map(({ choices: [choice] }) => choice?.delta.content ?? "")
     )
-    const exit = yield* inVirtualTime(Effect.exit(Stream.mkString(words)))
+    const exit = yield* inVirtualTime(
+      Effect.exit(Stream.mkString(words))
+    )
     yield* print(`requests ${requests()}; ${ended(exit)}`)
   })
 )

@@ -1,25 +1,41 @@
 /**
- * An engine whose workflows outlive the process: Effect's cluster on an embedded database, PostgreSQL as a library.
+ * An engine whose workflows outlive the process: Effect's cluster on an
+ * embedded database, PostgreSQL as a library.
  */
 import { NodeClusterSocket, NodeCrypto } from "@effect/platform-node"
 import { PgClient } from "@effect/sql-pg"
 import { PGlite } from "@electric-sql/pglite"
 import { PGLiteSocketServer } from "@electric-sql/pglite-socket"
 import { Data, Effect, Layer, Option } from "effect"
-import { ClusterWorkflowEngine, type MessageStorage, RunnerAddress, type Sharding, SingleRunner } from "effect/cluster"
+import {
+  ClusterWorkflowEngine,
+  type MessageStorage,
+  RunnerAddress,
+  type Sharding,
+  SingleRunner
+} from "effect/cluster"
 import type { SqlClient } from "effect/sql"
 import { randomUUID } from "node:crypto"
 import { mkdirSync, readdirSync, rmSync } from "node:fs"
 import { connect, createServer, type Server } from "node:net"
 
-/** Another process has the folder open: two of them would destroy the database. */
-export class FolderInUse extends Data.TaggedError("FolderInUse")<{ readonly folder: string }> {
+/**
+ * Another process has the folder open: two of them would destroy the
+ * database.
+ */
+export class FolderInUse
+  extends Data.TaggedError("FolderInUse")<{ readonly folder: string }>
+{
   override get message() {
-    return `${this.folder} is open in another process: for several, use a PostgreSQL server`
+    return `${this.folder} is open in another process: `
+      + "for several, use a PostgreSQL server"
   }
 }
 
-/** Whether a process listens on a socket. A killed one has left its file behind. */
+/**
+ * Whether a process listens on a socket. A killed one has left its file
+ * behind.
+ */
 const isAlive = (path: string) =>
   Effect.callback<boolean>((resume) => {
     const socket = connect(path)
@@ -28,12 +44,14 @@ const isAlive = (path: string) =>
       resume(Effect.succeed(is))
     }
     socket.once("connect", () => answer(true))
-    socket.once("error", (error: NodeJS.ErrnoException) => answer(!/^(ECONNREFUSED|ENOENT)$/.test(error.code ?? "")))
+    socket.once("error", (error: NodeJS.ErrnoException) =>
+      answer(!/^(ECONNREFUSED|ENOENT)$/.test(error.code ?? "")))
   })
 
 /**
- * A folder for one process, as long as that one lives. Each listens on a socket of its own before it looks for others: of
- * those that start at the same moment, one at most sees none.
+ * A folder for one process, as long as that one lives. Each listens on
+ * a socket of its own before it looks for others: of those that start
+ * at the same moment, one at most sees none.
  */
 const owned = (folder: string) =>
   Effect.gen(function*() {
@@ -43,17 +61,28 @@ const owned = (folder: string) =>
       Effect.callback<Server>((resume) => {
         const server = createServer((socket) => socket.destroy())
         server.once("error", (error) => resume(Effect.die(error)))
-        server.listen(`${folder}/${own}`, () => resume(Effect.succeed(server)))
+        server.listen(`${folder}/${own}`, () =>
+          resume(Effect.succeed(server)))
       }),
-      (server) => Effect.sync(() => server.close())
+      (server) =>
+        Effect.sync(() => server.close())
     )
-    for (const other of readdirSync(folder).filter((name) => name.startsWith("owner-") && name !== own)) {
-      if (yield* isAlive(`${folder}/${other}`)) return yield* new FolderInUse({ folder })
+    for (
+      const other of readdirSync(folder).filter((name) =>
+        name.startsWith("owner-") && name !== own
+      )
+    ) {
+      if (yield* isAlive(`${folder}/${other}`)) {
+        return yield* new FolderInUse({ folder })
+      }
       rmSync(`${folder}/${other}`, { force: true })
     }
   })
 
-/** PGlite keeps its files in a folder, and speaks PostgreSQL through a socket. */
+/**
+ * PGlite keeps its files in a folder, and speaks PostgreSQL through a
+ * socket.
+ */
 const embedded = (folder: string) =>
   Effect.gen(function*() {
     yield* owned(folder)
@@ -78,15 +107,25 @@ const embedded = (folder: string) =>
 /** PGlite has one session, so the driver gets one connection. */
 const database = (folder: string) =>
   Layer.unwrap(
-    Effect.map(embedded(folder), (path) => PgClient.layer({ path, username: "postgres", maxConnections: 1 }))
+    Effect.map(embedded(folder), (path) =>
+      PgClient.layer({ path, username: "postgres", maxConnections: 1 }))
   )
 
-/** A long wait can be late by the polling interval, so the cluster polls every second here, not every ten. */
-const shardingConfig = { entityMessagePollInterval: "1 second" } as const
+/**
+ * A long wait can be late by the polling interval, so the cluster polls
+ * every second here, not every ten.
+ */
+const shardingConfig = {
+  entityMessagePollInterval: "1 second"
+} as const
 
 /** The engine of a runner, which keeps its messages in a database. */
 const engineOf = <A, E, R, E2>(
-  runner: Layer.Layer<A | Sharding.Sharding | MessageStorage.MessageStorage, E, R>,
+  runner: Layer.Layer<
+    A | Sharding.Sharding | MessageStorage.MessageStorage,
+    E,
+    R
+  >,
   database: Layer.Layer<SqlClient.SqlClient, E2>
 ) =>
   ClusterWorkflowEngine.layer.pipe(
@@ -95,24 +134,45 @@ const engineOf = <A, E, R, E2>(
     Layer.orDie
   )
 
-/** On a database in the process, which believes that it is alone: the folder is refused to any other. */
+/**
+ * On a database in the process, which believes that it is alone: the
+ * folder is refused to any other.
+ */
 export const engine = (folder: string) =>
-  engineOf(SingleRunner.layer({ runnerStorage: "memory", shardingConfig }), database(folder))
+  engineOf(
+    SingleRunner.layer({ runnerStorage: "memory", shardingConfig }),
+    database(folder)
+  )
 
 /**
- * On a PostgreSQL server, for any number of processes: one of them works, and another takes over when that one ends. Which
- * one it is, they agree on in the database.
+ * On a PostgreSQL server, for any number of processes: one of them
+ * works, and another takes over when that one ends. Which one it is,
+ * they agree on in the database.
  */
 export const engineOnServer = (options: PgClient.PgPoolConfig) =>
-  engineOf(SingleRunner.layer({ shardingConfig }), PgClient.layer(options))
+  engineOf(
+    SingleRunner.layer({ shardingConfig }),
+    PgClient.layer(options)
+  )
 
-/** The same, for processes that share the work. They reach each other on this port. */
-export const engineInCluster = (options: PgClient.PgPoolConfig, host: string, port: number) => {
+/**
+ * The same, for processes that share the work. They reach each other on
+ * this port.
+ */
+export const engineInCluster = (
+  options: PgClient.PgPoolConfig,
+  host: string,
+  port: number
+) => {
   const address = Option.some(RunnerAddress.make(host, port))
   return engineOf(
     NodeClusterSocket.layer({
       storage: "sql",
-      shardingConfig: { ...shardingConfig, runnerAddress: address, runnerListenAddress: address }
+      shardingConfig: {
+        ...shardingConfig,
+        runnerAddress: address,
+        runnerListenAddress: address
+      }
     }),
     PgClient.layer(options)
   )

@@ -1,11 +1,19 @@
 /**
- * Effect's execution plan: each provider retries on its own, then the plan moves on to the next.
+ * Effect's execution plan: each provider retries on its own, then the
+ * plan moves on to the next.
  *
- * Inside its step a provider is retried from its own quota; only then does the plan leave it. The quota must outlive
- * the step, which builds its layer again for every call: it comes from `ResourceLimiters`, by key.
+ * Inside its step a provider is retried from its own quota; only then
+ * does the plan leave it. The quota must outlive the step, which builds
+ * its layer again for every call: it comes from `ResourceLimiters`, by
+ * key.
  */
 import { Context, Effect, ExecutionPlan, Layer } from "effect"
-import { Backoff, ResourceLimiters, RetryPolicy, withRetry } from "effect-retry"
+import {
+  Backoff,
+  ResourceLimiters,
+  RetryPolicy,
+  withRetry
+} from "effect-retry"
 import { down, main, show } from "./support/program.ts"
 
 /** Fails with the errors of its client. */
@@ -30,7 +38,10 @@ const provider = (name: string, send: Send) =>
         send(text).pipe(
           withRetry(policy),
           Effect.provide(ResourceLimiters.quota(`mail:${name}`)),
-          Effect.provideService(ResourceLimiters.ResourceLimiters, limiters)
+          Effect.provideService(
+            ResourceLimiters.ResourceLimiters,
+            limiters
+          )
         )
     }))
   )
@@ -44,36 +55,65 @@ export const planOf = (first: Send, second: Send) =>
 
 const sendMail = Mail.use((mail) => mail.send("hello"))
 
-export const send = (first: Send, second: Send) => sendMail.pipe(Effect.withExecutionPlan(planOf(first, second)))
+export const send = (first: Send, second: Send) =>
+  sendMail.pipe(Effect.withExecutionPlan(planOf(first, second)))
 
 /**
- * A retry around the plan as well: each of its attempts starts with the first provider again, and they all multiply.
+ * A retry around the plan as well: each of its attempts starts with the
+ * first provider again, and they all multiply.
  */
 export const multiplied = (first: Send, second: Send) =>
-  send(first, second).pipe(withRetry(policy), Effect.provide(ResourceLimiters.quota("mail")))
+  send(first, second).pipe(
+    withRetry(policy),
+    Effect.provide(ResourceLimiters.quota("mail"))
+  )
 
 /**
- * The policy as the schedule of the steps: one quota for both, and the schedule of a step is asked about the last error
- * of the previous step, so an error that is not retried never reaches the second provider.
+ * The policy as the schedule of the steps: one quota for both, and the
+ * schedule of a step is asked about the last error of the previous
+ * step, so an error that is not retried never reaches the second
+ * provider.
  */
 export const scheduled = (first: Send, second: Send) => {
   const plan = ExecutionPlan.make(
     { provide: Layer.succeed(Mail, { send: first }), schedule: policy },
     { provide: Layer.succeed(Mail, { send: second }), schedule: policy }
   )
-  return sendMail.pipe(Effect.withExecutionPlan(plan), Effect.provide(ResourceLimiters.quota("mail")))
+  return sendMail.pipe(
+    Effect.withExecutionPlan(plan),
+    Effect.provide(ResourceLimiters.quota("mail"))
+  )
 }
 
-/** Provided once, where the program runs. Room for two retries of each provider. */
-export const layer = ResourceLimiters.layer({ quota: { capacity: 10 }, idleTimeToLive: "1 hour" })
+/**
+ * Provided once, where the program runs. Room for two retries of each
+ * provider.
+ */
+export const layer = ResourceLimiters.layer({
+  quota: { capacity: 10 },
+  idleTimeToLive: "1 hour"
+})
 
-const answering: Send = () => Effect.succeed("sent by the second provider")
+const answering: Send = () =>
+  Effect.succeed("sent by the second provider")
 
 main(
   import.meta.url,
-  show("the first provider is down", down, (failing) => send(() => failing, answering)).pipe(Effect.provide(layer)),
-  show("both are down", down, (failing) => send(() => failing, () => failing)).pipe(Effect.provide(layer)),
-  show("a retry around the plan, too", down, (failing) => multiplied(() => failing, () => failing)).pipe(
+  show(
+    "the first provider is down",
+    down,
+    (failing) => send(() => failing, answering)
+  ).pipe(Effect.provide(layer)),
+  show(
+    "both are down",
+    down,
+    (failing) => send(() => failing, () => failing)
+  ).pipe(Effect.provide(layer)),
+  show(
+    "a retry around the plan, too",
+    down,
+    (failing) => multiplied(() => failing, () => failing)
+  ).pipe(
     Effect.provide(layer)
   )
 )

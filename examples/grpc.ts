@@ -1,8 +1,10 @@
 /**
- * gRPC: a unary call of grpc-js, canceled with its fiber, retried as the server allows.
+ * gRPC: a unary call of grpc-js, canceled with its fiber, retried as
+ * the server allows.
  *
- * The default classifier knows the statuses and the server's pushback. The program adds what it knows about the
- * methods: these only read, so they can run again whatever happened to them.
+ * The default classifier knows the statuses and the server's pushback.
+ * The program adds what it knows about the methods: these only read, so
+ * they can run again whatever happened to them.
  */
 import {
   type CallOptions,
@@ -17,7 +19,12 @@ import {
   status
 } from "@grpc/grpc-js"
 import { Effect } from "effect"
-import { Backoff, RetryClassifier, RetryPolicy, withRetry } from "effect-retry"
+import {
+  Backoff,
+  RetryClassifier,
+  RetryPolicy,
+  withRetry
+} from "effect-retry"
 import * as RetryGrpc from "effect-retry/RetryGrpc"
 import { main, print } from "./support/program.ts"
 
@@ -31,15 +38,28 @@ export interface Stock {
   ) => ClientUnaryCall
 }
 
-/** One send. It may take half a second; a retry tells the server so, in its metadata. */
+/**
+ * One send. It may take half a second; a retry tells the server so, in
+ * its metadata.
+ */
 export const send = (stock: Stock, item: string) =>
   RetryGrpc.unary<number>(
-    (attempt, callback) => stock.get(item, attempt.metadata(new Metadata()), { deadline: attempt.deadline }, callback),
+    (attempt, callback) =>
+      stock.get(item, attempt.metadata(new Metadata()), {
+        deadline: attempt.deadline
+      }, callback),
     { timeout: "500 millis" }
   )
 
-/** The retry policy of a gRPC service config with the same numbers: 4 attempts, 0.1 s times 2 up to 1 s, a fifth of jitter. */
-export const policy = Backoff.exponential({ base: "100 millis", factor: 2, cap: "1 second" }).pipe(
+/**
+ * The retry policy of a gRPC service config with the same numbers: 4
+ * attempts, 0.1 s times 2 up to 1 s, a fifth of jitter.
+ */
+export const policy = Backoff.exponential({
+  base: "100 millis",
+  factor: 2,
+  cap: "1 second"
+}).pipe(
   RetryPolicy.jittered({ proportional: 0.2 }),
   RetryGrpc.honorPushback(),
   RetryPolicy.maxAttempts(4),
@@ -47,18 +67,31 @@ export const policy = Backoff.exponential({ base: "100 millis", factor: 2, cap: 
   RetryPolicy.quotaGated({ cost: 5 })
 )
 
-/** After a deadline it is unknown whether the method ran. One that only reads is retried all the same. */
+/**
+ * After a deadline it is unknown whether the method ran. One that only
+ * reads is retried all the same.
+ */
 export const classifier = RetryClassifier.layer(
-  RetryClassifier.orElse(RetryGrpc.makeClassifier({ idempotent: true }), RetryClassifier.defaultClassifier)
+  RetryClassifier.orElse(
+    RetryGrpc.makeClassifier({ idempotent: true }),
+    RetryClassifier.defaultClassifier
+  )
 )
 
 export const amountOf = (stock: Stock, item: string) =>
   send(stock, item).pipe(withRetry(policy), Effect.provide(classifier))
 
-/** A read with the hedging policy of its service config: up to three sends, half a second apart. */
+/**
+ * A read with the hedging policy of its service config: up to three
+ * sends, half a second apart.
+ */
 export const hedgedAmountOf = (stock: Stock, item: string) =>
   send(stock, item).pipe(
-    RetryGrpc.hedged({ maxAttempts: 3, hedgingDelay: "0.5s", nonFatalStatusCodes: ["UNAVAILABLE"] })
+    RetryGrpc.hedged({
+      maxAttempts: 3,
+      hedgingDelay: "0.5s",
+      nonFatalStatusCodes: ["UNAVAILABLE"]
+    })
   )
 
 /** A server of grpc-js that is unavailable twice, and a client. */
@@ -83,13 +116,27 @@ const stockOf = Effect.gen(function*() {
     }
   })
   const port = yield* Effect.callback<number>((resume) =>
-    server.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), (_, port) => resume(Effect.succeed(port)))
+    server.bindAsync(
+      "127.0.0.1:0",
+      ServerCredentials.createInsecure(),
+      (_, port) => resume(Effect.succeed(port))
+    )
   )
-  const client = new Client(`127.0.0.1:${port}`, credentials.createInsecure())
-  yield* Effect.addFinalizer(() => Effect.sync(() => (client.close(), server.forceShutdown())))
+  const client = new Client(
+    `127.0.0.1:${port}`,
+    credentials.createInsecure()
+  )
+  yield* Effect.addFinalizer(() =>
+    Effect.sync(() => (client.close(), server.forceShutdown()))
+  )
   const stock: Stock = {
     get: (...request) =>
-      client.makeUnaryRequest(method.path, method.requestSerialize, method.responseDeserialize, ...request)
+      client.makeUnaryRequest(
+        method.path,
+        method.requestSerialize,
+        method.responseDeserialize,
+        ...request
+      )
   }
   return stock
 })
@@ -97,6 +144,8 @@ const stockOf = Effect.gen(function*() {
 main(
   import.meta.url,
   Effect.scoped(Effect.gen(function*() {
-    yield* print(`${yield* amountOf(yield* stockOf, "shoes")} pairs of shoes`)
+    yield* print(
+      `${yield* amountOf(yield* stockOf, "shoes")} pairs of shoes`
+    )
   }))
 )

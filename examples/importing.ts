@@ -1,5 +1,6 @@
 /**
- * Numbers from elsewhere: the retry settings of Temporal, Step Functions, gRPC and Envoy as policies of this library.
+ * Numbers from elsewhere: the retry settings of Temporal, Step
+ * Functions, gRPC and Envoy as policies of this library.
  */
 import { Console, Effect } from "effect"
 import { RetryClassifier, withRetry } from "effect-retry"
@@ -24,18 +25,35 @@ const serviceConfig = {
 /** A policy says when to retry, its classifier which errors. */
 export const placeOrder = <A, E, R>(send: Effect.Effect<A, E, R>) =>
   Effect.gen(function*() {
-    const { methods } = yield* RetryPolicyImport.fromGrpcServiceConfig(serviceConfig)
+    const { methods } = yield* RetryPolicyImport.fromGrpcServiceConfig(
+      serviceConfig
+    )
     const { classifier, policy } = methods[0]!
-    return yield* send.pipe(withRetry(policy), Effect.provide(RetryClassifier.layer(classifier)))
+    return yield* send.pipe(
+      withRetry(policy),
+      Effect.provide(RetryClassifier.layer(classifier))
+    )
   })
 
-/** An imported policy prints as the code that makes it: use that to migrate for good. */
+/**
+ * An imported policy prints as the code that makes it: use that to
+ * migrate for good.
+ */
 export const program = Effect.gen(function*() {
-  const temporal = yield* RetryPolicyImport.fromTemporal({ initialInterval: "5s", maximumAttempts: 6 })
+  const temporal = yield* RetryPolicyImport.fromTemporal({
+    initialInterval: "5s",
+    maximumAttempts: 6
+  })
   yield* Console.log(String(temporal.policy))
 
   const retriers = yield* RetryPolicyImport.fromStepFunctions([
-    { ErrorEquals: ["States.ALL"], IntervalSeconds: 3, MaxAttempts: 2, BackoffRate: 1.5, JitterStrategy: "FULL" }
+    {
+      ErrorEquals: ["States.ALL"],
+      IntervalSeconds: 3,
+      MaxAttempts: 2,
+      BackoffRate: 1.5,
+      JitterStrategy: "FULL"
+    }
   ])
   for (const { policy } of retriers) yield* Console.log(String(policy))
 
@@ -44,7 +62,9 @@ export const program = Effect.gen(function*() {
   })
   yield* Console.log(JSON.stringify(route.policy))
 
-  const refused = yield* Effect.flip(RetryPolicyImport.fromTemporal({ backoffCoefficient: 0.5 }))
+  const refused = yield* Effect.flip(
+    RetryPolicyImport.fromTemporal({ backoffCoefficient: 0.5 })
+  )
   yield* Console.log(refused.message)
 })
 

@@ -1,5 +1,6 @@
 /**
- * A retry configuration of the AWS SDK for Kotlin, carried over line by line:
+ * A retry configuration of the AWS SDK for Kotlin, carried over line by
+ * line:
  *
  * ```kotlin
  * DynamoDbClient {
@@ -20,7 +21,8 @@
  * }
  * ```
  *
- * A Kotlin strategy is a policy and a layer here. Retries that the bucket cannot pay for wait for the refill.
+ * A Kotlin strategy is a policy and a layer here. Retries that the
+ * bucket cannot pay for wait for the refill.
  */
 import { Effect, Layer } from "effect"
 import { RetryClassifier, withRetry } from "effect-retry"
@@ -47,11 +49,23 @@ export const getItem = <E>(send: Effect.Effect<string, E>) =>
     withRetry(strategy.policy)
   )
 
-/** Provided once, where the program runs. The classifier is the retry policy of Kotlin's AWS clients. */
-export const layer = Layer.merge(strategy.layer, RetryClassifier.layer(Kotlin.awsRetryPolicy))
+/**
+ * Provided once, where the program runs. The classifier is the retry
+ * policy of Kotlin's AWS clients.
+ */
+export const layer = Layer.merge(
+  strategy.layer,
+  RetryClassifier.layer(Kotlin.awsRetryPolicy)
+)
 
 main(
   import.meta.url,
-  show("unavailable twice", [new Unavailable(), new Unavailable()], getItem).pipe(Effect.provide(layer)),
-  show("throttled", [{ name: "ThrottlingException" }], getItem).pipe(Effect.provide(layer))
+  show(
+    "unavailable twice",
+    [new Unavailable(), new Unavailable()],
+    getItem
+  ).pipe(Effect.provide(layer)),
+  show("throttled", [{ name: "ThrottlingException" }], getItem).pipe(
+    Effect.provide(layer)
+  )
 )

@@ -1,8 +1,10 @@
 /**
- * Limits of a language model: requests and tokens per period, shared by all callers.
+ * Limits of a language model: requests and tokens per period, shared by
+ * all callers.
  *
- * `npx tsx examples/llm-limits.ts` runs it with a stand-in for a model, in seconds instead of minutes. For a provider's
- * model only the layer changes.
+ * `npx tsx examples/llm-limits.ts` runs it with a stand-in for a model,
+ * in seconds instead of minutes. For a provider's model only the layer
+ * changes.
  */
 import { Array, Context, Duration, Effect, Layer, Stream } from "effect"
 import { RetryPolicy, RetryQuota, withRetry } from "effect-retry"
@@ -14,7 +16,10 @@ import { LanguageModel } from "effect/ai"
 import type OpenAI from "openai"
 import { main, print } from "./support/program.ts"
 
-const usage = { inputTokens: { uncached: 300, total: 300 }, outputTokens: { total: 200 } }
+const usage = {
+  inputTokens: { uncached: 300, total: 300 },
+  outputTokens: { total: 200 }
+}
 
 /** A stand-in for a model: it reads 300 tokens and writes 200. */
 export const standIn = Layer.effect(
@@ -34,44 +39,96 @@ export const standIn = Layer.effect(
   })
 )
 
-/** The same model, with retries, within 20 requests and 4,000 tokens per second. */
+/**
+ * The same model, with retries, within 20 requests and 4,000 tokens per
+ * second.
+ */
 export const limited = standIn.pipe(
-  RetryLanguageModel.withRetry(RetryLlm.openai, { requests: 20, tokens: 4000, per: "1 second" })
+  RetryLanguageModel.withRetry(RetryLlm.openai, {
+    requests: 20,
+    tokens: 4000,
+    per: "1 second"
+  })
 )
 
-/** Sixteen questions at the same time: seven within the limit, then eight per second. */
+/**
+ * Sixteen questions at the same time: seven within the limit, then
+ * eight per second.
+ */
 export const program = Effect.gen(function*() {
-  const ask = Effect.timed(LanguageModel.generateText({ prompt: "Is it so?" })).pipe(
+  const ask = Effect.timed(
+    LanguageModel.generateText({ prompt: "Is it so?" })
+  ).pipe(
     TokenLimiter.estimate({ input: 300, output: 200 })
   )
-  const answers = yield* Effect.forEach(Array.range(1, 16), () => ask, { concurrency: "unbounded" })
+  const answers = yield* Effect.forEach(Array.range(1, 16), () => ask, {
+    concurrency: "unbounded"
+  })
   return answers.map(([duration, { text }]) =>
-    `${text} ${Duration.format(Duration.millis(Math.round(Duration.toMillis(duration))))}`
+    `${text} ${
+      Duration.format(
+        Duration.millis(Math.round(Duration.toMillis(duration)))
+      )
+    }`
   )
 }).pipe(Effect.provide(limited))
 
 /** What all calls of an SDK share. */
-export const shared = TokenLimiter.layer({ requests: 500, tokens: 200_000, cachedInput: "counted" }).pipe(
+export const shared = TokenLimiter.layer({
+  requests: 500,
+  tokens: 200_000,
+  cachedInput: "counted"
+}).pipe(
   Layer.merge(RetryQuota.layer())
 )
 
-/** An SDK without its own retries. With `withResponse()` the limiter sees the headers too. */
-export const complete = (openai: OpenAI, request: OpenAI.ChatCompletionCreateParamsNonStreaming) =>
-  Effect.tryPromise((signal) => openai.chat.completions.create(request, { maxRetries: 0, signal }).withResponse()).pipe(
-    withRetry(RetryLlm.openai.pipe(RetryPolicy.requires(TokenLimiter.TokenLimiter))),
+/**
+ * An SDK without its own retries. With `withResponse()` the limiter
+ * sees the headers too.
+ */
+export const complete = (
+  openai: OpenAI,
+  request: OpenAI.ChatCompletionCreateParamsNonStreaming
+) =>
+  Effect.tryPromise((signal) =>
+    openai.chat.completions.create(request, { maxRetries: 0, signal })
+      .withResponse()
+  ).pipe(
+    withRetry(
+      RetryLlm.openai.pipe(
+        RetryPolicy.requires(TokenLimiter.TokenLimiter)
+      )
+    ),
     TokenLimiter.estimate(RetryLlm.estimateOf(request))
   )
 
-/** Outside Effect: the services, made once, and the expected usage of one call. */
-export const promised = async (openai: OpenAI, request: OpenAI.ChatCompletionCreateParamsNonStreaming) => {
+/**
+ * Outside Effect: the services, made once, and the expected usage of
+ * one call.
+ */
+export const promised = async (
+  openai: OpenAI,
+  request: OpenAI.ChatCompletionCreateParamsNonStreaming
+) => {
   const context = await services
   return retryPromise(
-    ({ signal }) => openai.chat.completions.create(request, { maxRetries: 0, signal }).withResponse(),
+    ({ signal }) =>
+      openai.chat.completions.create(request, { maxRetries: 0, signal })
+        .withResponse(),
     RetryLlm.openai,
-    { context: Context.add(context, TokenLimiter.CurrentEstimate, RetryLlm.estimateOf(request)) }
+    {
+      context: Context.add(
+        context,
+        TokenLimiter.CurrentEstimate,
+        RetryLlm.estimateOf(request)
+      )
+    }
   )
 }
 
 const services = Effect.runPromise(Effect.scoped(Layer.build(shared)))
 
-main(import.meta.url, Effect.flatMap(program, (lines) => print(lines.join("\n"))))
+main(
+  import.meta.url,
+  Effect.flatMap(program, (lines) => print(lines.join("\n")))
+)

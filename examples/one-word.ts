@@ -1,8 +1,10 @@
 /**
- * The short form: `withRetry(policy)` does what `Effect.retry` does with a policy, and is the faster of the two, because
- * it sets nothing up until a first attempt fails.
+ * The short form: `withRetry(policy)` does what `Effect.retry` does
+ * with a policy, and is the faster of the two, because it sets nothing
+ * up until a first attempt fails.
  *
- * It is used here where most programs want it: at the end of a service's method, invisible to the callers.
+ * It is used here where most programs want it: at the end of a
+ * service's method, invisible to the callers.
  */
 import { Context, Effect, Layer } from "effect"
 import { awsStandard, RetryQuota, withRetry } from "effect-retry"
@@ -33,12 +35,23 @@ export class Orders extends Context.Service<Orders, {
   )
 
   /** The orders with their own quota. */
-  static readonly layer = this.layerNoDeps.pipe(Layer.provide(RetryQuota.layer()))
+  static readonly layer = this.layerNoDeps.pipe(
+    Layer.provide(RetryQuota.layer())
+  )
 }
 
 const getOrder = (send: Effect.Effect<string, TableBusy>) =>
   Effect.flatMap(Orders, (orders) => orders.get(1)).pipe(
-    Effect.provide(Orders.layer.pipe(Layer.provide(Layer.succeed(Table, { get: () => send }))))
+    Effect.provide(
+      Orders.layer.pipe(Layer.provide(Layer.succeed(Table, {
+        get: () => send
+      })))
+    )
   )
 
-main(import.meta.url, show("orders.get(1), from a busy table", [new TableBusy({ table: "orders" })], getOrder))
+main(
+  import.meta.url,
+  show("orders.get(1), from a busy table", [
+    new TableBusy({ table: "orders" })
+  ], getOrder)
+)

@@ -1,19 +1,33 @@
 /**
- * Your own policy from parts: a backoff, changes to its delays, and limits.
+ * Your own policy from parts: a backoff, changes to its delays, and
+ * limits.
  *
- * Combinators that change the delay apply in order: a cap after the jitter would make all delays at the cap equal.
- * Limits can go anywhere. However many combinators it has, a policy decides in one step.
+ * Combinators that change the delay apply in order: a cap after the
+ * jitter would make all delays at the cap equal. Limits can go
+ * anywhere. However many combinators it has, a policy decides in one
+ * step.
  */
 import { Effect, Schedule } from "effect"
-import { awsStandard, Backoff, RetryPolicy, withRetry } from "effect-retry"
+import {
+  awsStandard,
+  Backoff,
+  RetryPolicy,
+  withRetry
+} from "effect-retry"
 import { down, main, show } from "./support/program.ts"
 
 export interface Busy {
   readonly busy: boolean
 }
 
-/** From half to all of 100, 200, 400, 800, 1000, 1000, ... milliseconds, until 3 seconds after the call began. */
-export const patient = Backoff.exponential({ base: "100 millis", factor: 2 }).pipe(
+/**
+ * From half to all of 100, 200, 400, 800, 1000, 1000, ... milliseconds,
+ * until 3 seconds after the call began.
+ */
+export const patient = Backoff.exponential({
+  base: "100 millis",
+  factor: 2
+}).pipe(
   RetryPolicy.capped("1 second"),
   RetryPolicy.jittered("equal"),
   RetryPolicy.deadline("3 seconds"),
@@ -34,12 +48,16 @@ export const own = Schedule.exponential("100 millis").pipe(
 export const stubborn = awsStandard.pipe(
   RetryPolicy.withMaxAttempts(5),
   RetryPolicy.concat(Schedule.spaced("1 minute")),
-  RetryPolicy.while(({ error }: RetryPolicy.Failure<Busy>) => error.busy)
+  RetryPolicy.while(({ error }: RetryPolicy.Failure<Busy>) =>
+    error.busy
+  )
 )
 
 /**
- * A deadline stops retrying early rather than sleep past it, but never interrupts an attempt: use `Effect.timeout` for
- * that, inside the retry for one attempt. The default classifier knows its `TimeoutError`.
+ * A deadline stops retrying early rather than sleep past it, but never
+ * interrupts an attempt: use `Effect.timeout` for that, inside the
+ * retry for one attempt. The default classifier knows its
+ * `TimeoutError`.
  */
 export const load = <E>(send: Effect.Effect<string, E>) =>
   send.pipe(

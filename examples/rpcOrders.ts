@@ -1,4 +1,7 @@
-/** The procedures of `rpc-errors.ts`: what client and server share, and the server. */
+/**
+ * The procedures of `rpc-errors.ts`: what client and server share, and
+ * the server.
+ */
 import { type Effect, Schema } from "effect"
 import { awsAdaptive, withRetry } from "effect-retry"
 import * as Schemas from "effect-retry/schemas"

@@ -1,12 +1,18 @@
 /**
- * A process that may end after any request, as serverless ones do. After
- * each request it saves what it has learned as JSON, and the next process
- * begins with that: a quota that an outage has emptied stays empty, and
- * the limiter keeps the rate that it has found. Without it, each process
- * would begin with a full quota, and retry as if nothing had happened.
+ * A process that may end after any request, as serverless ones do.
+ * After each request it saves what it has learned as JSON, and the next
+ * process begins with that: a quota that an outage has emptied stays
+ * empty, and the limiter keeps the rate that it has found. Without it,
+ * each process would begin with a full quota, and retry as if nothing
+ * had happened.
  */
 import { Effect, Layer } from "effect"
-import { AdaptiveRateLimiter, awsAdaptive, RetryQuota, withRetry } from "effect-retry"
+import {
+  AdaptiveRateLimiter,
+  awsAdaptive,
+  RetryQuota,
+  withRetry
+} from "effect-retry"
 import { KeyValueStore } from "effect/persistence"
 import { TableBusy } from "./errors-with-facts.ts"
 import { main, print, show } from "./support/program.ts"
@@ -24,9 +30,15 @@ const beginWith = (saved: {
   )
 
 /** What cannot be read or does not fit is no reason not to begin. */
-export const layer = KeyValueStore.KeyValueStore.use((store) => store.get(key)).pipe(
-  Effect.flatMap((text = "{}") => Effect.try(() => beginWith(JSON.parse(text)))),
-  Effect.catch((error) => Effect.as(Effect.logWarning(error), beginWith({}))),
+export const layer = KeyValueStore.KeyValueStore.use((store) =>
+  store.get(key)
+).pipe(
+  Effect.flatMap((text = "{}") =>
+    Effect.try(() => beginWith(JSON.parse(text)))
+  ),
+  Effect.catch((error) =>
+    Effect.as(Effect.logWarning(error), beginWith({}))
+  ),
   Layer.unwrap
 )
 
@@ -39,9 +51,15 @@ export const save = Effect.gen(function*() {
 
 /** A request, after which the process may end. */
 export const handle = <A, E>(send: Effect.Effect<A, E>) =>
-  send.pipe(withRetry(awsAdaptive), Effect.ensuring(Effect.ignore(save)))
+  send.pipe(
+    withRetry(awsAdaptive),
+    Effect.ensuring(Effect.ignore(save))
+  )
 
-const busy = Array.from({ length: 3 }, () => new TableBusy({ table: "orders" }))
+const busy = Array.from(
+  { length: 3 },
+  () => new TableBusy({ table: "orders" })
+)
 
 /** A process that serves one request. `Layer.fresh`: of its own. */
 const serve = (title: string) =>

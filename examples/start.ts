@@ -1,15 +1,17 @@
-/**
- * The first program: a call fails twice, is retried, and succeeds.
- */
+/** The first program: a call fails twice, is retried, and succeeds. */
 import { Console, Effect } from "effect"
 import { awsStandard, RetryInfo, RetryQuota } from "effect-retry"
 
-class Unavailable extends RetryInfo.TaggedError("Unavailable")<{ readonly send: number }> {}
+class Unavailable extends RetryInfo.TaggedError("Unavailable")<
+  { readonly send: number }
+> {}
 
 // Your call goes here. This one fails twice.
 let sends = 0
 const getUser = Effect.suspend(() =>
-  ++sends < 3 ? Effect.fail(new Unavailable({ send: sends })) : Effect.succeed("Ada")
+  ++sends < 3
+    ? Effect.fail(new Unavailable({ send: sends }))
+    : Effect.succeed("Ada")
 )
 
 const program = Effect.retry(getUser, awsStandard).pipe(

@@ -71,6 +71,16 @@ it("some pages have excerpts", () => {
   assert.isAtLeast(pages.filter((path) => blocksOf(read(path)).length > 0).length, 8)
 })
 
+it("examples have lines of at most 72 columns, but for an import that cannot be broken", () => {
+  const wide = fs.readdirSync(new URL("examples", root), { encoding: "utf8", recursive: true })
+    .filter((name) => name.endsWith(".ts"))
+    .flatMap((name) =>
+      read(`examples/${name}`).split("\n").map((line, index) => ({ at: `${name}:${index + 1}`, line }))
+    )
+    .filter(({ line }) => line.length > 72 && !/^import \* as \w+ from "/.test(line))
+  assert.deepStrictEqual(wide, [])
+})
+
 it("docs/llms.txt lists all pages and examples: npm run llms", () => {
   assert.strictEqual(read("docs/llms.txt"), llms)
   for (const [, link] of llms.matchAll(/\]\((\S+?)\): (?=\S)/g)) {

@@ -5,7 +5,8 @@ import * as Terminal from "effect/Terminal"
 
 const hideCursor = "\u001b[?25l"
 const showCursor = "\u001b[?25h"
-const eraseLines = (lines: number): string => lines === 0 ? "" : `\u001b[${lines}A\r\u001b[J`
+const eraseLines = (lines: number): string =>
+  lines === 0 ? "" : `\u001b[${lines}A\r\u001b[J`
 
 /** What is shown while a program runs. */
 export interface View {
@@ -16,27 +17,37 @@ export interface View {
 }
 
 /** Prints lines. */
-export const print = (lines: ReadonlyArray<string>): Effect.Effect<void> => Console.log(lines.join("\n"))
+export const print = (
+  lines: ReadonlyArray<string>
+): Effect.Effect<void> => Console.log(lines.join("\n"))
 
 const redrawn = Effect.fnUntraced(function*(block: View["block"]) {
   const terminal = yield* Terminal.Terminal
   let drawn = 0
   const draw = Effect.gen(function*() {
-    // A line that wraps would be two lines to erase. A terminal that does not know its width reports 0.
+    // A line that wraps would be two lines to erase. A terminal that
+    // does not know its width reports 0.
     const columns = (yield* terminal.columns) || Infinity
     const lines = (yield* block).map((line) => line.slice(0, columns))
     const erase = eraseLines(drawn)
     drawn = lines.length
-    yield* terminal.display(erase + lines.map((line) => `${line}\n`).join(""))
+    yield* terminal.display(
+      erase + lines.map((line) => `${line}\n`).join("")
+    )
   })
-  const restore = Effect.suspend(() => Effect.ignore(terminal.display(eraseLines(drawn) + showCursor)))
+  const restore = Effect.suspend(() =>
+    Effect.ignore(terminal.display(eraseLines(drawn) + showCursor))
+  )
   return yield* terminal.display(hideCursor).pipe(
     Effect.andThen(Effect.forever(Effect.delay(draw, "200 millis"))),
     Effect.ensuring(restore)
   )
 })
 
-/** Shows the view until it is interrupted, and leaves the terminal as it was. */
+/**
+ * Shows the view until it is interrupted, and leaves the terminal as it
+ * was.
+ */
 export const show = (view: View) =>
   Effect.gen(function*() {
     const stdio = yield* Stdio.Stdio

@@ -1,4 +1,11 @@
-import { AdaptiveRateLimiter, awsAdaptive, awsStandard, RetryObserver, RetryQuota, withRetry } from "effect-retry"
+import {
+  AdaptiveRateLimiter,
+  awsAdaptive,
+  awsStandard,
+  RetryObserver,
+  RetryQuota,
+  withRetry
+} from "effect-retry"
 import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
 import * as CoolDown from "effect-retry/CoolDown"
 import type * as Cause from "effect/Cause"
@@ -11,7 +18,10 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Script from "./Script.ts"
 
-/** Callers arrive at a fixed rate, whatever happens to those before them. */
+/**
+ * Callers arrive at a fixed rate, whatever happens to those before
+ * them.
+ */
 const callsPerSecond = 40
 /** How long a caller waits for one response. */
 const attemptTimeout = "500 millis"
@@ -19,7 +29,10 @@ const attemptTimeout = "500 millis"
 const patience = "8 seconds"
 
 /** One request of a call. */
-export type Send = Effect.Effect<string, HttpClientError.HttpClientError | Cause.TimeoutError>
+export type Send = Effect.Effect<
+  string,
+  HttpClientError.HttpClientError | Cause.TimeoutError
+>
 
 /** What happens to calls. */
 const events = ["calls", "attempts", "succeeded", "failed"] as const
@@ -27,7 +40,12 @@ const events = ["calls", "attempts", "succeeded", "failed"] as const
 /** How often each happened in a second. */
 type Second = { [Event in (typeof events)[number]]: number }
 
-const nothing: Second = { calls: 0, attempts: 0, succeeded: 0, failed: 0 }
+const nothing: Second = {
+  calls: 0,
+  attempts: 0,
+  succeeded: 0,
+  failed: 0
+}
 
 /** What a fleet has seen so far. */
 export class Tally {
@@ -52,9 +70,13 @@ export class Tally {
   /** Counts what happens at a time. */
   count(event: keyof Second, now: number): void {
     const second = Math.max(0, Math.floor(now - this.startedAt))
-    while (this.series.length <= second) this.series.push({ ...nothing })
+    while (this.series.length <= second) {
+      this.series.push({ ...nothing })
+    }
     this.series[second]![event]++
-    if (event === "calls") this.arrivals.push(Math.max(0, now - this.startedAt) * 1000)
+    if (event === "calls") {
+      this.arrivals.push(Math.max(0, now - this.startedAt) * 1000)
+    }
     if (event === "succeeded") return
     this[event]++
   }
@@ -69,13 +91,17 @@ export interface Fleet {
   readonly path: string
   readonly tally: Tally
   /** Makes calls for this long, then waits for the last responses. */
-  readonly run: (seconds: number) => Effect.Effect<void, never, HttpClient.HttpClient>
+  readonly run: (
+    seconds: number
+  ) => Effect.Effect<void, never, HttpClient.HttpClient>
 }
 
 const readGauges = Effect.fnUntraced(function*(tally: Tally) {
   const quota = yield* Effect.serviceOption(RetryQuota.RetryQuota)
   if (Option.isSome(quota)) tally.balance = yield* quota.value.balance
-  const limiter = yield* Effect.serviceOption(AdaptiveRateLimiter.AdaptiveRateLimiter)
+  const limiter = yield* Effect.serviceOption(
+    AdaptiveRateLimiter.AdaptiveRateLimiter
+  )
   if (Option.isNone(limiter)) return
   const { enabled, fillRate } = yield* limiter.value.state
   if (enabled) tally.fillRate = fillRate
@@ -101,15 +127,25 @@ export const make = <E, R>(
     const get = HttpClient.filterStatusOk(client).get(path)
     const send: Send = Effect.flatMap(Script.now, (now) => {
       tally.count("attempts", now)
-      return Effect.timeout(Effect.flatMap(get, (response) => response.text), attemptTimeout)
+      return Effect.timeout(
+        Effect.flatMap(get, (response) => response.text),
+        attemptTimeout
+      )
     })
     return Effect.gen(function*() {
       const startedAt = yield* Script.now
       tally.count("calls", startedAt)
-      const exit = yield* Effect.exit(Effect.timeout(retry(send), patience))
+      const exit = yield* Effect.exit(
+        Effect.timeout(retry(send), patience)
+      )
       const endedAt = yield* Script.now
-      if (Exit.isSuccess(exit)) tally.latencies.push(endedAt - startedAt)
-      tally.count(Exit.isSuccess(exit) ? "succeeded" : "failed", endedAt)
+      if (Exit.isSuccess(exit)) {
+        tally.latencies.push(endedAt - startedAt)
+      }
+      tally.count(
+        Exit.isSuccess(exit) ? "succeeded" : "failed",
+        endedAt
+      )
       yield* readGauges(tally)
     })
   })
@@ -120,21 +156,40 @@ export const make = <E, R>(
     const startedAt = yield* Script.now
     tally.startedAt = startedAt
     for (let number = 0; number < seconds * callsPerSecond; number++) {
-      const wait = startedAt + number / callsPerSecond - (yield* Script.now)
+      const wait = startedAt + number / callsPerSecond -
+        (yield* Script.now)
       if (wait > 0) yield* Effect.sleep(wait * 1000)
       yield* FiberSet.run(running, call)
     }
     yield* FiberSet.awaitEmpty(running)
   })
 
-  const services = Layer.merge(layer, RetryObserver.layer(counting(tally)))
-  return { name, about, path, tally, run: (seconds) => run(seconds).pipe(Effect.scoped, Effect.provide(services)) }
+  const services = Layer.merge(
+    layer,
+    RetryObserver.layer(counting(tally))
+  )
+  return {
+    name,
+    about,
+    path,
+    tally,
+    run: (seconds) =>
+      run(seconds).pipe(Effect.scoped, Effect.provide(services))
+  }
 }
 
-/** The five fleets, each with its own services. The last has gates: it waits when its server asks, and sends less when sends time out. */
+/**
+ * The five fleets, each with its own services. The last has gates: it
+ * waits when its server asks, and sends less when sends time out.
+ */
 export const all = (): ReadonlyArray<Fleet> => [
   make("no retry", "one request per call", (send) => send, Layer.empty),
-  make("naive retry", "up to 3 more, immediately", (send) => Effect.retry(send, { times: 3 }), Layer.empty),
+  make(
+    "naive retry",
+    "up to 3 more, immediately",
+    (send) => Effect.retry(send, { times: 3 }),
+    Layer.empty
+  ),
   make(
     "awsStandard",
     "up to 2 more, after random waits, paid from a quota",
@@ -151,7 +206,12 @@ export const all = (): ReadonlyArray<Fleet> => [
     "quota and gates",
     "awsStandard with a limit on open requests, and a cool-down",
     withRetry(awsStandard),
-    // The service asks for a pause of 1 s. With the default of 250 ms, calls that wait through it would be rejected.
-    Layer.mergeAll(RetryQuota.layer(), ConcurrencyLimiter.layer({ maxWait: "1 second" }), CoolDown.layer())
+    // The service asks for a pause of 1 s. With the default of 250 ms,
+    // calls that wait through it would be rejected.
+    Layer.mergeAll(
+      RetryQuota.layer(),
+      ConcurrencyLimiter.layer({ maxWait: "1 second" }),
+      CoolDown.layer()
+    )
   )
 ]

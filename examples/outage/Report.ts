@@ -1,13 +1,19 @@
 import type * as Fleet from "./Fleet.ts"
 
-/** The figures of a fleet. Shares and ratios are `NaN` while there is nothing to divide by. */
+/**
+ * The figures of a fleet. Shares and ratios are `NaN` while there is
+ * nothing to divide by.
+ */
 export interface Figures {
   readonly name: string
   readonly calls: number
   readonly inFlight: number
   /** The share of finished calls that succeeded. */
   readonly succeeded: number
-  /** Requests that reached the server, per call: below 1 where calls are refused before their first request. */
+  /**
+   * Requests that reached the server, per call: below 1 where calls are
+   * refused before their first request.
+   */
   readonly requestsPerCall: number
   /** Latencies of the calls that succeeded, in seconds. */
   readonly p50: number
@@ -20,11 +26,18 @@ export interface Figures {
 }
 
 /** The nearest-rank percentile of sorted values. */
-export const percentile = (sorted: ReadonlyArray<number>, share: number): number =>
+export const percentile = (
+  sorted: ReadonlyArray<number>,
+  share: number
+): number =>
   sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? NaN
 
 /** The figures of a fleet whose service received this many requests. */
-export const figures = (name: string, tally: Fleet.Tally, requests: number): Figures => {
+export const figures = (
+  name: string,
+  tally: Fleet.Tally,
+  requests: number
+): Figures => {
   const latencies = [...tally.latencies].sort((a, b) => a - b)
   const ended = latencies.length + tally.failed
   return {
@@ -41,31 +54,61 @@ export const figures = (name: string, tally: Fleet.Tally, requests: number): Fig
   }
 }
 
-const unless = (value: number | undefined, format: (value: number) => string): string =>
+const unless = (
+  value: number | undefined,
+  format: (value: number) => string
+): string =>
   value === undefined || Number.isNaN(value) ? "-" : format(value)
 
-const share = (value: number): string => unless(value, (value) => `${(value * 100).toFixed(1)} %`)
-const ratio = (value: number): string => unless(value, (value) => value.toFixed(2))
-const millis = (seconds: number): string => unless(seconds, (seconds) => `${(seconds * 1000).toFixed(0)} ms`)
-const count = (value: number | undefined): string => unless(value, (value) => value.toFixed(0))
-const rate = (value: number | undefined): string => unless(value, (value) => `${value.toFixed(1)}/s`)
+const share = (value: number): string =>
+  unless(value, (value) => `${(value * 100).toFixed(1)} %`)
+const ratio = (value: number): string =>
+  unless(value, (value) => value.toFixed(2))
+const millis = (seconds: number): string =>
+  unless(seconds, (seconds) => `${(seconds * 1000).toFixed(0)} ms`)
+const count = (value: number | undefined): string =>
+  unless(value, (value) => value.toFixed(0))
+const rate = (value: number | undefined): string =>
+  unless(value, (value) => `${value.toFixed(1)}/s`)
 
 /** Aligned lines, the first cell of each left, the others right. */
-const aligned = (rows: ReadonlyArray<ReadonlyArray<string>>): ReadonlyArray<string> => {
-  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)))
+const aligned = (
+  rows: ReadonlyArray<ReadonlyArray<string>>
+): ReadonlyArray<string> => {
+  const widths = rows[0]!.map((_, column) =>
+    Math.max(...rows.map((row) => row[column]!.length))
+  )
   return rows.map((row) =>
-    row.map((cell, column) => column === 0 ? cell.padEnd(widths[0]!) : cell.padStart(widths[column]!)).join("  ")
+    row.map((cell, column) =>
+      column === 0
+        ? cell.padEnd(widths[0]!)
+        : cell.padStart(widths[column]!)
+    ).join("  ")
   )
 }
 
-/** What the policies of the fleets do, on lines of at most 80 columns. */
-export const abouts = (fleets: ReadonlyArray<Pick<Fleet.Fleet, "name" | "about">>): ReadonlyArray<string> =>
+/**
+ * What the policies of the fleets do, on lines of at most 80 columns.
+ */
+export const abouts = (
+  fleets: ReadonlyArray<Pick<Fleet.Fleet, "name" | "about">>
+): ReadonlyArray<string> =>
   fleets.map(({ about, name }) => `  ${name}: ${about}`)
 
 /** The figures while the fleets run, in at most 80 columns. */
-export const live = (fleets: ReadonlyArray<Figures>): ReadonlyArray<string> =>
+export const live = (
+  fleets: ReadonlyArray<Figures>
+): ReadonlyArray<string> =>
   aligned([
-    ["fleet", "calls", "open", "succeed", "requests/call", "retry tokens", "send limit"],
+    [
+      "fleet",
+      "calls",
+      "open",
+      "succeed",
+      "requests/call",
+      "retry tokens",
+      "send limit"
+    ],
     ...fleets.map((fleet) => [
       fleet.name,
       count(fleet.calls),
@@ -77,18 +120,40 @@ export const live = (fleets: ReadonlyArray<Figures>): ReadonlyArray<string> =>
     ])
   ])
 
-/** The figures while the fleets run, in words: a line of at most 80 columns for each fleet. */
-export const liveLines = (fleets: ReadonlyArray<Figures>): ReadonlyArray<string> =>
+/**
+ * The figures while the fleets run, in words: a line of at most 80
+ * columns for each fleet.
+ */
+export const liveLines = (
+  fleets: ReadonlyArray<Figures>
+): ReadonlyArray<string> =>
   fleets.map(({ inFlight, name, requestsPerCall, succeeded }) =>
-    `  ${name}: ${Number.isNaN(succeeded) ? "no call has ended" : `${share(succeeded)} of calls succeed`}, ${
-      ratio(requestsPerCall)
-    } requests per call, ${count(inFlight)} open`
+    `  ${name}: ${
+      Number.isNaN(succeeded)
+        ? "no call has ended"
+        : `${share(succeeded)} of calls succeed`
+    }, ${ratio(requestsPerCall)} requests per call, ${
+      count(inFlight)
+    } open`
   )
 
-/** The table at the end, in at most 80 columns, and what its columns are. */
-export const table = (fleets: ReadonlyArray<Figures>): ReadonlyArray<string> => {
+/**
+ * The table at the end, in at most 80 columns, and what its columns
+ * are.
+ */
+export const table = (
+  fleets: ReadonlyArray<Figures>
+): ReadonlyArray<string> => {
   const [head, ...body] = aligned([
-    ["fleet", "calls", "succeed", "requests/call", "p50", "p99", "refused"],
+    [
+      "fleet",
+      "calls",
+      "succeed",
+      "requests/call",
+      "p50",
+      "p99",
+      "refused"
+    ],
     ...fleets.map((fleet) => [
       fleet.name,
       count(fleet.calls),
@@ -104,7 +169,8 @@ export const table = (fleets: ReadonlyArray<Figures>): ReadonlyArray<string> => 
     "-".repeat(head!.length),
     ...body,
     "",
-    "requests/call: requests that reach the server; p50, p99: of calls that succeed",
+    "requests/call: requests that reach the server; "
+    + "p50, p99: of calls that succeed",
     "refused: calls that the retry quota did not let retry again"
   ]
 }
@@ -112,28 +178,60 @@ export const table = (fleets: ReadonlyArray<Figures>): ReadonlyArray<string> => 
 /** Later timers mean that other programs use the machine. */
 const lateMillis = 50
 
-const most = (fleets: ReadonlyArray<Figures>, of: (fleet: Figures) => number): Figures | undefined =>
-  fleets.filter(({ succeeded }) => !Number.isNaN(succeeded)).sort((a, b) => of(b) - of(a))[0]
+const most = (
+  fleets: ReadonlyArray<Figures>,
+  of: (fleet: Figures) => number
+): Figures | undefined =>
+  fleets.filter(({ succeeded }) => !Number.isNaN(succeeded)).sort((
+    a,
+    b
+  ) => of(b) - of(a))[0]
 
-/** The result of the table in one sentence, on lines of at most 80 columns. */
-const sentence = (fleets: ReadonlyArray<Figures>): ReadonlyArray<string> => {
+/**
+ * The result of the table in one sentence, on lines of at most 80
+ * columns.
+ */
+const sentence = (
+  fleets: ReadonlyArray<Figures>
+): ReadonlyArray<string> => {
   const best = most(fleets, ({ succeeded }) => succeeded)
-  const heaviest = most(fleets, ({ requestsPerCall }) => requestsPerCall)
-  if (best === undefined || heaviest === undefined) return ["No call has ended, so the table shows nothing."]
-  const [well, much] = [best, heaviest].map(({ requestsPerCall, succeeded }) => ({
+  const heaviest = most(
+    fleets,
+    ({ requestsPerCall }) => requestsPerCall
+  )
+  if (best === undefined || heaviest === undefined) {
+    return ["No call has ended, so the table shows nothing."]
+  }
+  const [well, much] = [best, heaviest].map((
+    { requestsPerCall, succeeded }
+  ) => ({
     share: share(succeeded),
     requests: ratio(requestsPerCall)
   }))
-  const first = `Most calls succeed with ${best.name}: ${well!.share} at ${well!.requests} requests per call`
+  const first = `Most calls succeed with ${best.name}: ${
+    well!.share
+  } at ${well!.requests} requests per call`
   return best === heaviest
     ? [`${first}.`]
-    : [`${first};`, `${heaviest.name} sends ${much!.requests}, and ${much!.share} succeed.`]
+    : [
+      `${first};`,
+      `${heaviest.name} sends ${much!.requests}, and ${
+        much!.share
+      } succeed.`
+    ]
 }
 
-/** The result, or why there is none: `late` is the 99th percentile of how late timers were, in milliseconds. */
-export const verdict = (fleets: ReadonlyArray<Figures>, late: number): ReadonlyArray<string> =>
+/**
+ * The result, or why there is none: `late` is the 99th percentile of
+ * how late timers were, in milliseconds.
+ */
+export const verdict = (
+  fleets: ReadonlyArray<Figures>,
+  late: number
+): ReadonlyArray<string> =>
   late <= lateMillis ? sentence(fleets) : [
-    "No verdict: this machine was too busy, so the figures above mean little.",
+    "No verdict: this machine was too busy, "
+    + "so the figures above mean little.",
     `One timer in a hundred was ${late.toFixed(0)} ms late or more.`,
     "Run it again while nothing else runs."
   ]

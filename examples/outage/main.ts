@@ -1,7 +1,10 @@
 /**
- * Five fleets of clients meet the same outage: one without retries, one that retries naively, two with the modes of AWS, and
- * one with a quota for its retries and gates for its sends: a concurrency limit and a cool-down. At the end it writes a page
- * with charts among the temporary files of the system. On a busy machine the figures mean little, so it gives no verdict.
+ * Five fleets of clients meet the same outage: one without retries, one
+ * that retries naively, two with the modes of AWS, and one with a quota
+ * for its retries and gates for its sends: a concurrency limit and a
+ * cool-down. At the end it writes a page with charts among the
+ * temporary files of the system. On a busy machine the figures mean
+ * little, so it gives no verdict.
  */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
@@ -26,8 +29,12 @@ const script = Script.outage
 const seconds = Script.totalSeconds(script)
 
 const progress = (elapsed: number): string => {
-  const phase = elapsed < seconds ? Script.phaseAt(script, elapsed).name : "last answers"
-  return `${phase.padEnd(12)} ${Math.min(elapsed, seconds).toFixed(0).padStart(2)} of ${seconds} s`
+  const phase = elapsed < seconds
+    ? Script.phaseAt(script, elapsed).name
+    : "last answers"
+  return `${phase.padEnd(12)} ${
+    Math.min(elapsed, seconds).toFixed(0).padStart(2)
+  } of ${seconds} s`
 }
 
 const bar = (elapsed: number): string => {
@@ -39,12 +46,20 @@ const program = Effect.gen(function*() {
   const fleets = Fleet.all()
   const service = yield* Service.make(script)
   yield* HttpServer.serveEffect(service.app)
-  // Clients keep connections open, and a server that closes waits for them.
-  yield* Effect.addFinalizer(() => Effect.sync(() => server.closeAllConnections()))
+  // Clients keep connections open, and a server that closes waits for
+  // them.
+  yield* Effect.addFinalizer(() =>
+    Effect.sync(() => server.closeAllConnections())
+  )
   const address = yield* HttpServer.addressFormattedWith(Effect.succeed)
-  const client = HttpClient.mapRequest(yield* HttpClient.HttpClient, HttpClientRequest.prependUrl(address))
+  const client = HttpClient.mapRequest(
+    yield* HttpClient.HttpClient,
+    HttpClientRequest.prependUrl(address)
+  )
   const figures = Effect.sync(() =>
-    fleets.map(({ name, path, tally }) => Report.figures(name, tally, service.requests(path)))
+    fleets.map(({ name, path, tally }) =>
+      Report.figures(name, tally, service.requests(path))
+    )
   )
 
   const late = monitorEventLoopDelay({ resolution: 10 })
@@ -52,41 +67,65 @@ const program = Effect.gen(function*() {
   yield* Effect.addFinalizer(() => Effect.sync(() => late.disable()))
 
   yield* Display.print([
-    `${fleets.length} fleets of clients call a server in this process for ${seconds} s, each with a policy:`,
+    `${fleets.length} fleets of clients call a server in this process `
+    + `for ${seconds} s, each with a policy:`,
     ...Report.abouts(fleets),
-    "The server throttles for a while, later it is down for 4 s and slow after that.",
+    "The server throttles for a while, "
+    + "later it is down for 4 s and slow after that.",
     "Ctrl-C ends it."
   ])
-  yield* Effect.forEach(fleets, (fleet) => fleet.run(seconds), { concurrency: "unbounded", discard: true }).pipe(
+  yield* Effect.forEach(fleets, (fleet) => fleet.run(seconds), {
+    concurrency: "unbounded",
+    discard: true
+  }).pipe(
     Effect.provideService(HttpClient.HttpClient, client),
     Effect.raceFirst(Display.show({
-      block: Effect.zipWith(service.elapsed, figures, (elapsed, figures) => [
-        "",
-        `${progress(elapsed)}  ${bar(elapsed)}`,
-        "",
-        ...Report.live(figures)
-      ]),
+      block: Effect.zipWith(
+        service.elapsed,
+        figures,
+        (elapsed, figures) => [
+          "",
+          `${progress(elapsed)}  ${bar(elapsed)}`,
+          "",
+          ...Report.live(figures)
+        ]
+      ),
       line: Effect.zipWith(
         service.elapsed,
         figures,
-        (elapsed, figures) => [progress(elapsed), ...Report.liveLines(figures)].join("\n")
+        (elapsed, figures) =>
+          [progress(elapsed), ...Report.liveLines(figures)].join("\n")
       )
     })),
     Effect.onExit((exit) =>
       Effect.flatMap(figures, (figures) =>
         Display.print([
           "",
-          ...Exit.isSuccess(exit) ? [] : ["Interrupted; the results until then:", ""],
+          ...Exit.isSuccess(exit)
+            ? []
+            : ["Interrupted; the results until then:", ""],
           ...Report.table(figures),
           "",
-          ...Report.verdict(figures, late.percentile(99) / 1e6 - late.min / 1e6)
+          ...Report.verdict(
+            figures,
+            late.percentile(99) / 1e6 - late.min / 1e6
+          )
         ]))
     )
   )
   yield* Page.write(fleets).pipe(
     Effect.match({
-      onFailure: (why) => ["", `The page with charts could not be written: ${why}`],
-      onSuccess: (path) => ["", "The same over time, measured and as the simulator predicts it:", path]
+      onFailure: (
+        why
+      ) => ["", `The page with charts could not be written: ${why}`],
+      onSuccess: (
+        path
+      ) => [
+        "",
+        "The same over time, "
+        + "measured and as the simulator predicts it:",
+        path
+      ]
     }),
     Effect.flatMap(Display.print)
   )

@@ -1,4 +1,7 @@
-/** Express and similar: the runtime lives next to the application, handlers are functions of a request. */
+/**
+ * Express and similar: the runtime lives next to the application,
+ * handlers are functions of a request.
+ */
 import { Effect, ManagedRuntime } from "effect"
 import { RetryQuota } from "effect-retry"
 import { main } from "../support/program.ts"
@@ -12,17 +15,31 @@ export type Handler = (
   next: (error: unknown) => void
 ) => Promise<unknown>
 
-/** `app.get("/orders/:id", orders.get)`. When the process ends: `await orders.close()`. */
+/**
+ * `app.get("/orders/:id", orders.get)`. When the process ends: `await
+ * orders.close()`.
+ */
 export const ordersOf = (client: Client) => {
   const runtime = ManagedRuntime.make(RetryQuota.layer())
   const get: Handler = (request, response, next) =>
-    runtime.runPromise(getOrder(client, request.params.id)).then((order) => response.send(order), next)
+    runtime.runPromise(getOrder(client, request.params.id)).then(
+      (order) => response.send(order),
+      next
+    )
   return { get, close: () => runtime.dispose() }
 }
 
 const client = downClient()
 const orders = ordersOf(client)
 const request = (id: string) =>
-  new Promise((resolve, reject) => void orders.get({ params: { id } }, { send: resolve }, reject))
+  new Promise((resolve, reject) =>
+    void orders.get({ params: { id } }, { send: resolve }, reject)
+  )
 
-main(import.meta.url, Effect.ensuring(fortyRequests(client, request), Effect.promise(orders.close)))
+main(
+  import.meta.url,
+  Effect.ensuring(
+    fortyRequests(client, request),
+    Effect.promise(orders.close)
+  )
+)

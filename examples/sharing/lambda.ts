@@ -1,8 +1,10 @@
 /**
- * AWS Lambda: what is created outside the handler lives as long as the instance, and all its invocations share it.
+ * AWS Lambda: what is created outside the handler lives as long as the
+ * instance, and all its invocations share it.
  *
- * An instance runs one invocation at a time, so its quota sees the failures of earlier invocations. For one quota
- * across all instances there is `effect-retry/RetryQuotaRedis`.
+ * An instance runs one invocation at a time, so its quota sees the
+ * failures of earlier invocations. For one quota across all instances
+ * there is `effect-retry/RetryQuotaRedis`.
  */
 import { ManagedRuntime } from "effect"
 import { RetryQuota } from "effect-retry"
@@ -15,11 +17,13 @@ export interface Event {
 }
 
 /**
- * Never disposed of: the instance is frozen and eventually discarded, and a quota holds nothing that must be closed.
+ * Never disposed of: the instance is frozen and eventually discarded,
+ * and a quota holds nothing that must be closed.
  */
 const runtime = ManagedRuntime.make(RetryQuota.layer())
 
-export const handlerWith = (client: Client) => (event: Event) => runtime.runPromise(getOrder(client, event.id))
+export const handlerWith = (client: Client) => (event: Event) =>
+  runtime.runPromise(getOrder(client, event.id))
 
 const client = downClient()
 const handler = handlerWith(client)

@@ -1,4 +1,6 @@
-/** A plain server: one runtime, made with the server, runs all requests. */
+/**
+ * A plain server: one runtime, made with the server, runs all requests.
+ */
 import { Effect, ManagedRuntime } from "effect"
 import { RetryQuota } from "effect-retry"
 import { createServer } from "node:http"
@@ -7,7 +9,10 @@ import { downClient, fortyRequests } from "../support/requests.ts"
 import { withServer } from "../support/server.ts"
 import { type Client, getOrder } from "./orders.ts"
 
-/** The runtime builds the layer once, on the first request. Nothing is provided to single calls. */
+/**
+ * The runtime builds the layer once, on the first request. Nothing is
+ * provided to single calls.
+ */
 export const ordersServer = (client: Client) => {
   const runtime = ManagedRuntime.make(RetryQuota.layer())
   const server = createServer((request, response) => {
@@ -27,5 +32,8 @@ const client = downClient()
 
 main(
   import.meta.url,
-  withServer(ordersServer(client), (url) => fortyRequests(client, (id) => fetch(`${url}/${id}`)))
+  withServer(
+    ordersServer(client),
+    (url) => fortyRequests(client, (id) => fetch(`${url}/${id}`))
+  )
 )

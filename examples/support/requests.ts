@@ -1,4 +1,7 @@
-/** An outage, for the servers of `sharing`: forty requests while all sends fail. */
+/**
+ * An outage, for the servers of `sharing`: forty requests while all
+ * sends fail.
+ */
 import { Effect } from "effect"
 import { print } from "./program.ts"
 
@@ -14,8 +17,14 @@ export const downClient = () => {
   return client
 }
 
-/** Makes the requests at the same time, and prints how often the client has sent. */
-export const fortyRequests = (client: { readonly sends: number }, get: (id: string) => Promise<unknown>) =>
+/**
+ * Makes the requests at the same time, and prints how often the client
+ * has sent.
+ */
+export const fortyRequests = (
+  client: { readonly sends: number },
+  get: (id: string) => Promise<unknown>
+) =>
   Effect.gen(function*() {
     const ids = Array.from({ length: 40 }, (_, id) => String(id))
     yield* Effect.promise(() => Promise.allSettled(ids.map(get)))
