@@ -44,10 +44,7 @@ export const classify = <A, E>(
  * Four attempts. They wait for an open circuit only if it opens within
  * two seconds.
  */
-export const policy = Backoff.exponential({
-  base: "100 millis",
-  factor: 2
-}).pipe(
+export const policy = Backoff.exponential("100 millis").pipe(
   RetryPolicy.jittered("full"),
   RetryPolicy.honorRetryAfter({ atMost: "2 seconds", beyond: "stop" }),
   RetryPolicy.maxAttempts(4),

@@ -28,14 +28,12 @@ export class BankDown
   readonly [RetryInfo.TypeId] = RetryInfo.transient
 }
 
-const policy = Backoff.exponential({
-  base: "1 second",
-  jitter: "equal"
-}).pipe(
-  RetryPolicy.maxAttempts(6),
-  RetryPolicy.deadline("1 day"),
-  RetryPolicy.whileRetryable
-)
+const policy = Backoff.exponential("1 second", 2, { jitter: "equal" })
+  .pipe(
+    RetryPolicy.maxAttempts(6),
+    RetryPolicy.deadline("1 day"),
+    RetryPolicy.whileRetryable
+  )
 
 export const Pay = Workflow.make("Pay", {
   payload: Schema.Struct({ order: Schema.String }),

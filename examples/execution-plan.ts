@@ -23,7 +23,7 @@ export class Mail extends Context.Service<Mail, {
 
 export type Send = (text: string) => Effect.Effect<string, unknown>
 
-const policy = Backoff.exponential({ base: "100 millis" }).pipe(
+const policy = Backoff.exponential("100 millis").pipe(
   RetryPolicy.maxAttempts(3),
   RetryPolicy.whileRetryable,
   RetryPolicy.quotaGated({ cost: 5 })

@@ -55,9 +55,7 @@ export const send = (stock: Stock, item: string) =>
  * The retry policy of a gRPC service config with the same numbers: 4
  * attempts, 0.1 s times 2 up to 1 s, a fifth of jitter.
  */
-export const policy = Backoff.exponential({
-  base: "100 millis",
-  factor: 2,
+export const policy = Backoff.exponential("100 millis", 2, {
   cap: "1 second"
 }).pipe(
   RetryPolicy.jittered({ proportional: 0.2 }),

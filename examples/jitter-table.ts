@@ -22,15 +22,11 @@ const cap = "2 seconds"
  * exponent, so the first ceiling is twice the base.
  */
 export const backoffs = {
-  Exponential: Backoff.exponential({ base: "10 millis", cap }),
-  Decorr: Backoff.decorrelated({ base, cap }),
-  Equal: Backoff.exponential({
-    base: "10 millis",
-    cap,
-    jitter: "equal"
-  }),
-  Full: Backoff.exponential({ base: "10 millis", cap, jitter: "full" }),
-  None: Backoff.fixed({ delay: 0 })
+  Exponential: Backoff.exponential("10 millis", 2, { cap }),
+  Decorr: Backoff.decorrelated(base, { cap }),
+  Equal: Backoff.exponential("10 millis", 2, { cap, jitter: "equal" }),
+  Full: Backoff.exponential("10 millis", 2, { cap, jitter: "full" }),
+  None: Backoff.fixed(0)
 }
 
 /**

@@ -32,9 +32,7 @@ type Log = (line: string) => void
 /** An error that another send would not change. */
 export class NotFound extends Error {}
 
-const sixTimes = Backoff.exponential({
-  base: "1 second",
-  factor: 2,
+const sixTimes = Backoff.exponential("1 second", 2, {
   cap: "10 seconds"
 }).pipe(
   RetryPolicy.maxAttempts(6)
@@ -59,12 +57,10 @@ export const fromTimeouts = (settings: {
   const { factor, maxTimeout, minTimeout, randomize, retries } =
     settings
   const delays = randomize
-    ? Backoff.exponential({
-      base: 1.5 * minTimeout,
-      factor,
+    ? Backoff.exponential(1.5 * minTimeout, factor, {
       jitter: { proportional: 1 / 3 }
     })
-    : Backoff.exponential({ base: minTimeout, factor })
+    : Backoff.exponential(minTimeout, factor)
   return delays.pipe(
     RetryPolicy.capped(maxTimeout),
     RetryPolicy.maxAttempts(retries + 1)
@@ -86,8 +82,7 @@ export const getUser = (send: Send, log: Log) =>
     onRetry: (error, { retry }) => log(`retry ${retry} after ${error}`)
   })
 
-const fourTimes = Backoff.exponential({
-  base: 200,
+const fourTimes = Backoff.exponential(200, 2, {
   cap: "5 seconds",
   jitter: "full"
 }).pipe(RetryPolicy.maxAttempts(4))
@@ -112,7 +107,7 @@ export const patient = <E, R>(
 ) =>
   client.pipe(
     RetryHttp.retry(
-      Backoff.exponential({ base: "200 millis" }).pipe(
+      Backoff.exponential("200 millis").pipe(
         RetryPolicy.honorRetryAfter({ atMost: "1 minute" }),
         RetryPolicy.maxAttempts(4)
       )
@@ -130,7 +125,7 @@ export interface LoadError {
 export const load = <A, R>(send: Effect.Effect<A, LoadError, R>) =>
   send.pipe(
     withRetry(
-      Backoff.exponential({ base: "100 millis" }).pipe(
+      Backoff.exponential("100 millis").pipe(
         RetryPolicy.maxAttempts(5),
         RetryPolicy.whileRetryable
       )
@@ -188,7 +183,7 @@ export const fromGot = (
     readonly limit: number
   }
 ) =>
-  Backoff.exponential({ base: "1 second" }).pipe(
+  Backoff.exponential("1 second").pipe(
     RetryPolicy.capped(backoffLimit),
     RetryPolicy.mapDelay((delay, { random }) =>
       Duration.sum(
@@ -218,7 +213,7 @@ export const fromAxiosRetry = ({ delayFactor = 100, retries = 3 }: {
   readonly delayFactor?: number
   readonly retries?: number
 }) =>
-  Backoff.exponential({ base: 2 * delayFactor }).pipe(
+  Backoff.exponential(2 * delayFactor).pipe(
     RetryPolicy.honorRetryAfter({ atMost: "1 minute" }),
     RetryPolicy.mapDelay((delay, { random }) =>
       Duration.times(delay, 1 + 0.2 * random.nextDoubleUnsafe())
@@ -247,9 +242,9 @@ export const fromPolly = (options: {
 }) => {
   const { backoffType, delay, maxDelay, maxRetryAttempts } = options
   const delays = {
-    Constant: Backoff.fixed({ delay }),
-    Linear: Backoff.linear({ base: delay }),
-    Exponential: Backoff.exponential({ base: delay })
+    Constant: Backoff.fixed(delay),
+    Linear: Backoff.linear(delay),
+    Exponential: Backoff.exponential(delay)
   }[backoffType]
   return delays.pipe(
     RetryPolicy.capped(maxDelay),
@@ -267,9 +262,7 @@ export const fromResilience4j = (config: {
   readonly multiplier: number
   readonly randomizationFactor: number
 }) =>
-  Backoff.exponential({
-    base: config.initialInterval,
-    factor: config.multiplier,
+  Backoff.exponential(config.initialInterval, config.multiplier, {
     jitter: { proportional: config.randomizationFactor }
   }).pipe(RetryPolicy.maxAttempts(config.maxAttempts))
 

@@ -11,7 +11,7 @@ import type { Effect } from "effect"
 import { Backoff, RetryPolicy, withRetry } from "effect-retry"
 import { down, main, show } from "./support/program.ts"
 
-const threeTimes = Backoff.fixed({ delay: "100 millis" }).pipe(
+const threeTimes = Backoff.fixed("100 millis").pipe(
   RetryPolicy.maxAttempts(3),
   RetryPolicy.whileRetryable
 )

@@ -73,7 +73,7 @@ export class Worker {
  * every 50 milliseconds.
  */
 const rehearsal = Effect.gen(function*() {
-  const policy = Backoff.fixed({ delay: "100 millis" }).pipe(
+  const policy = Backoff.fixed("100 millis").pipe(
     RetryPolicy.maxAttempts(3)
   )
   const worker = new Worker(yield* RetryDriver.make(policy))

@@ -24,10 +24,7 @@ export interface Busy {
  * From half to all of 100, 200, 400, 800, 1000, 1000, ... milliseconds,
  * until 3 seconds after the call began.
  */
-export const patient = Backoff.exponential({
-  base: "100 millis",
-  factor: 2
-}).pipe(
+export const patient = Backoff.exponential("100 millis").pipe(
   RetryPolicy.capped("1 second"),
   RetryPolicy.jittered("equal"),
   RetryPolicy.deadline("3 seconds"),

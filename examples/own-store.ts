@@ -95,10 +95,7 @@ export const layer = RetryQuota.layerStore(
 )
 
 /** Each retry costs one token: what ten successes have earned. */
-export const policy = Backoff.exponential({
-  base: "100 millis",
-  factor: 2
-}).pipe(
+export const policy = Backoff.exponential("100 millis").pipe(
   RetryPolicy.jittered("full"),
   RetryPolicy.maxAttempts(3),
   RetryPolicy.whileRetryable,

@@ -13,7 +13,7 @@ import * as RetryPolicyJson from "effect-retry/RetryPolicyJson"
 import * as RetryPolicySchema from "effect-retry/RetryPolicySchema"
 import { main, print } from "./support/program.ts"
 
-export const policy = Backoff.exponential({ base: "100 millis" }).pipe(
+export const policy = Backoff.exponential("100 millis").pipe(
   RetryPolicy.capped("5 seconds"),
   RetryPolicy.jittered("full"),
   RetryPolicy.maxAttempts(4),

@@ -23,7 +23,7 @@ export class TooManyRequests
   }>
 {}
 
-const backoff = Backoff.fixed({ delay: "1 second" }).pipe(
+const backoff = Backoff.fixed("1 second").pipe(
   RetryPolicy.maxAttempts(3),
   RetryPolicy.whileRetryable
 )

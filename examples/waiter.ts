@@ -46,7 +46,7 @@ const tableActive = (log: (line: string) => void) =>
       )
   })
 
-const transient = Backoff.exponential({ base: "100 millis" }).pipe(
+const transient = Backoff.exponential("100 millis").pipe(
   RetryPolicy.whileRetryable,
   RetryPolicy.maxAttempts(3)
 )

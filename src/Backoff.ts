@@ -11,7 +11,8 @@ import type * as Duration from "effect/Duration"
 import * as Delays from "./engine/delay.ts"
 import { jitterOf } from "./engine/policy/jitter.ts"
 import { fromSource } from "./engine/policy/policy.ts"
-import { type Checks, checksOf, flag, rejectUnknown } from "./internal/checks.ts"
+import { type Checks, checks, checksOf, flag, rejectUnknown } from "./internal/checks.ts"
+import { isObject } from "./internal/invalidField.ts"
 import type { Jitter, RetryPolicy } from "./RetryPolicy.ts"
 
 /**
@@ -25,6 +26,17 @@ export interface CommonOptions {
   readonly cap?: Duration.Input | undefined
   /** How the delay is randomized. Default `"none"`. */
   readonly jitter?: Jitter | undefined
+}
+
+/** The checks of a backoff: its first delay comes first, in milliseconds, and its options last. */
+const checked = (tag: string, options: object, field: "base" | "delay", delay: Duration.Input) => {
+  if (isObject(delay) && field in delay) {
+    checks(tag).reject(field, delay, `the first argument, before the options, as in ${tag}("100 millis")`)
+  }
+  const check = checksOf(tag, options)
+  const millis = check.duration(field, delay)
+  check.names.clear()
+  return [check, millis] as const
 }
 
 const backoff = (
@@ -47,92 +59,77 @@ const capOf = (check: Checks, baseMillis: number, cap: Duration.Input | undefine
 }
 
 /**
- * Waits `base * factor^(n - 1)` before retry `n`, from 1.
+ * Waits `base * factor^(n - 1)` before retry `n`, from 1: `base` is a finite duration of at least 0, `factor` a finite
+ * number of at least 1, by default 2.
  *
  * **Example** (AWS, retry behavior 2.1)
  *
  * ```ts
- * Backoff.exponential({ base: "50 millis", cap: "20 seconds", jitter: "full" })
+ * Backoff.exponential("50 millis", 2, { cap: "20 seconds", jitter: "full" })
  * ```
  *
  * @category constructors
  * @since 0.1.0
  */
-export const exponential = (
-  options: CommonOptions & {
-    /** The first delay: a finite duration of at least 0. */
-    readonly base: Duration.Input
-    /** The growth factor: a finite number of at least 1. Default 2. */
-    readonly factor?: number | undefined
-  }
-): RetryPolicy => {
-  const check = checksOf("Backoff.exponential", options)
-  const baseMillis = check.duration("base", options.base)
-  check.names.add("factor")
-  const factor = options.factor === undefined ? 2 : check.between("factor", options.factor, 1, Number.MAX_VALUE)
-  return backoff(check, options, baseMillis, Delays.exponential(baseMillis, factor))
+export const exponential = (base: Duration.Input, factor = 2, options: CommonOptions = {}): RetryPolicy => {
+  const [check, baseMillis] = checked("Backoff.exponential", options, "base", base)
+  // The default is not part of what the policy shows: written or not, the policies are equal.
+  const growth = factor === 2 ? factor : check.between("factor", factor, 1, Number.MAX_VALUE)
+  check.names.clear()
+  return backoff(check, options, baseMillis, Delays.exponential(baseMillis, growth))
 }
 
 /**
- * Waits `base + increment * (n - 1)` before retry `n`, from 1.
+ * Waits `base + increment * (n - 1)` before retry `n`, from 1: `base` is a finite duration of at least 0.
  *
  * @category constructors
  * @since 0.1.0
  */
 export const linear = (
+  base: Duration.Input,
   options: CommonOptions & {
-    /** The first delay: a finite duration of at least 0. */
-    readonly base: Duration.Input
     /** How much longer each further delay is: a finite duration of at least 0. Default `base`. */
     readonly increment?: Duration.Input | undefined
-  }
+  } = {}
 ): RetryPolicy => {
-  const check = checksOf("Backoff.linear", options)
-  const baseMillis = check.duration("base", options.base)
+  const [check, baseMillis] = checked("Backoff.linear", options, "base", base)
   const increment = check.duration("increment", options.increment, baseMillis)
   return backoff(check, options, baseMillis, Delays.linear(baseMillis, increment))
 }
 
 /**
- * Waits `base * fibonacci(n)` before retry `n`: 1, 1, 2, 3, 5, ... times the base.
+ * Waits `base * fibonacci(n)` before retry `n`: 1, 1, 2, 3, 5, ... times the base, a finite duration of at least 0.
  *
  * @category constructors
  * @since 0.1.0
  */
-export const fibonacci = (
-  options: CommonOptions & {
-    /** The first delay: a finite duration of at least 0. */
-    readonly base: Duration.Input
-  }
-): RetryPolicy => {
-  const check = checksOf("Backoff.fibonacci", options)
-  const baseMillis = check.duration("base", options.base)
+export const fibonacci = (base: Duration.Input, options: CommonOptions = {}): RetryPolicy => {
+  const [check, baseMillis] = checked("Backoff.fibonacci", options, "base", base)
   return backoff(check, options, baseMillis, Delays.fibonacci(baseMillis))
 }
 
 /**
- * Waits the same time before every retry.
+ * Waits the same time before every retry: a finite duration of at least 0.
  *
  * @category constructors
  * @since 0.1.0
  */
 export const fixed = (
+  delay: Duration.Input,
   options: {
-    /** The delay: a finite duration of at least 0. */
-    readonly delay: Duration.Input
     /** How the delay is randomized. Default `"none"`. */
     readonly jitter?: Jitter | undefined
-  }
+  } = {}
 ): RetryPolicy => {
-  const check = checksOf("Backoff.fixed", options)
-  const delayMillis = check.duration("delay", options.delay)
+  const [check, delayMillis] = checked("Backoff.fixed", options, "delay", delay)
   check.names.add("jitter")
   rejectUnknown(check, options)
   return backoff(check, { jitter: options.jitter }, delayMillis, () => delayMillis)
 }
 
 /**
- * Waits between `base` and three times the previous delay, so each delay depends only on the last and on randomness.
+ * Waits between `base`, a finite duration of at least 0, and three times the previous delay, so each delay depends only
+ * on the last and on randomness.
  *
  * **Details**
  *
@@ -143,16 +140,13 @@ export const fixed = (
  * @category constructors
  * @since 0.1.0
  */
-export const decorrelated = (options: {
-  /** The least delay: a finite duration of at least 0. */
-  readonly base: Duration.Input
+export const decorrelated = (base: Duration.Input, options: {
   /** The longest delay: a finite duration above 0, not below `base`. */
   readonly cap: Duration.Input
   /** Adds the random part to the base. Default `false`. */
   readonly additive?: boolean | undefined
 }): RetryPolicy => {
-  const check = checksOf("Backoff.decorrelated", options)
-  const baseMillis = check.duration("base", options.base)
+  const [check, baseMillis] = checked("Backoff.decorrelated", options, "base", base)
   const capMillis = capOf(check, baseMillis, options.cap)
   const additive = flag(check, "additive", options.additive)
   rejectUnknown(check, options)

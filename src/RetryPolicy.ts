@@ -253,7 +253,7 @@ export const max = <const Of extends ReadonlyArray<Schedule.Schedule<unknown, ne
  * **Example** (Whichever gives up last)
  *
  * ```ts
- * const policy = RetryPolicy.min([awsStandard, Backoff.fixed({ delay: "1 minute" }).pipe(RetryPolicy.maxAttempts(2))])
+ * const policy = RetryPolicy.min([awsStandard, Backoff.fixed("1 minute").pipe(RetryPolicy.maxAttempts(2))])
  * ```
  *
  * @category joins
@@ -316,7 +316,7 @@ const then = <E, Err, R>(that: Schedule.Schedule<unknown, E, Err, R>): Policy.St
  * **Example** (Patience after a throttle only)
  *
  * ```ts
- * const patient = Backoff.exponential({ base: "5 seconds", jitter: "full" })
+ * const patient = Backoff.exponential("5 seconds", 2, { jitter: "full" })
  *
  * const policy = RetryPolicy.choose(({ info }) => info?.throttling ? patient : awsStandard).pipe(
  *   RetryPolicy.maxAttempts(6)
@@ -463,7 +463,7 @@ export const honorRetryAfter = /* @__PURE__ */ Policy.optional(
  * **Example** (Twice as long after a timeout)
  *
  * ```ts
- * const policy = Backoff.fixed({ delay: "1 second" }).pipe(
+ * const policy = Backoff.fixed("1 second").pipe(
  *   RetryPolicy.mapDelay((delay, { info }) => info?.timeout ? Duration.times(delay, 2) : delay)
  * )
  * ```
@@ -500,8 +500,8 @@ const mapping = <E>(
  * **Example** (Slower after a throttle)
  *
  * ```ts
- * const policy = Backoff.exponential({ base: "50 millis" }).pipe(
- *   RetryPolicy.whenThrottled(Backoff.exponential({ base: "1 second" })),
+ * const policy = Backoff.exponential("50 millis").pipe(
+ *   RetryPolicy.whenThrottled(Backoff.exponential("1 second")),
  *   RetryPolicy.jittered
  * )
  * ```

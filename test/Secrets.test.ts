@@ -52,7 +52,7 @@ describe("secrets planted in requests and responses", () => {
     { status: 429, headers: { "x-request-id": secret }, body: secret },
     { status: 503, headers: { location: `https://host/?token=${secret}` }, body: secret }
   ] as const
-  const policy = Backoff.fixed({ delay: 10 }).pipe(
+  const policy = Backoff.fixed(10).pipe(
     RetryPolicy.maxAttempts(5),
     RetryPolicy.whileRetryable,
     RetryPolicy.quotaGated({ cost: 5 })

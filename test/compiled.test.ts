@@ -141,8 +141,8 @@ describe("a policy is a schedule for the compiler", () => {
     "call.pipe(Effect.retry(awsStandard))",
     "Effect.retry(call, awsAdaptive)",
     "Effect.retry(attempt(call), awsStandard)",
-    "Effect.retry(call, Backoff.fixed({ delay: 1 }).pipe(RetryPolicy.quotaGated({ cost: 5 })))",
-    "Effect.retry(call, Backoff.fixed({ delay: 1 }).pipe(RetryPolicy.honorRetryAfter))",
+    "Effect.retry(call, Backoff.fixed(1).pipe(RetryPolicy.quotaGated({ cost: 5 })))",
+    "Effect.retry(call, Backoff.fixed(1).pipe(RetryPolicy.honorRetryAfter))",
     "Effect.retry(Effect.fail(\"text\"), awsStandard)",
     "Effect.retry(call, { schedule: awsStandard, times: 2 })",
     "Effect.retry(call, Schedule.max([awsStandard, Schedule.recurs(5)]))",
@@ -282,7 +282,7 @@ describe("what somebody writes who has read one sentence", () => {
       "wait"
     ],
     [
-      `Effect.retry(call, Backoff.fixed({ delay: 1 }).pipe(RetryPolicy.mapDelay((_, failure: Failure<{ wait: number }>) => failure.error.wait)))`,
+      `Effect.retry(call, Backoff.fixed(1).pipe(RetryPolicy.mapDelay((_, failure: Failure<{ wait: number }>) => failure.error.wait)))`,
       "wait"
     ],
     [

@@ -114,7 +114,7 @@ const callCode = (policy: Policy): string => {
 
 const policyCode = (policy: Policy): string => {
   const { budget, policy: made } = resolve(policy)
-  if (made === undefined) return "Backoff.fixed({ delay: 0 }).pipe(RetryPolicy.maxAttempts(1))"
+  if (made === undefined) return "Backoff.fixed(0).pipe(RetryPolicy.maxAttempts(1))"
   const text = String(made)
   const isPaid = text.includes("RetryPolicy.quotaGated(")
   return budget === undefined || budgetCode(budget) === undefined || isPaid

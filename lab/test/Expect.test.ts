@@ -9,7 +9,7 @@ import * as Schedule from "effect/Schedule"
 import { readFileSync } from "node:fs"
 import { budget } from "../../test/utils/budget.ts"
 
-const fixed = (attempts: number) => Backoff.fixed({ delay: 1 }).pipe(RetryPolicy.maxAttempts(attempts))
+const fixed = (attempts: number) => Backoff.fixed(1).pipe(RetryPolicy.maxAttempts(attempts))
 
 /** With fewer samples: none of the figures is theirs. */
 const expectLoad: typeof Expect.expectLoad = (policy, options) =>
@@ -41,7 +41,7 @@ describe("expectLoad", () => {
     const [what, policy, load, failureRate] of [
       ["all attempts without a quota", fixed(4), 4, 1],
       ["one attempt of a policy that never retries", fixed(1), 1, 0],
-      ["no bound without a limit", Backoff.exponential({ base: 100 }), Infinity, 1],
+      ["no bound without a limit", Backoff.exponential(100), Infinity, 1],
       ["those of a schedule", Schedule.recurs(2), 3, 1]
     ] as const
   ) {
@@ -100,7 +100,7 @@ describe("expectLoad", () => {
   it("names a policy without a name by its steps, and a schedule as one", () => {
     assert.include(thrown(() => expectLoad(fixed(3)).below(2)).message, String(fixed(3)))
     assert.include(thrown(() => expectLoad(Schedule.recurs(2)).below(2)).message, "the schedule sends too much")
-    const endless = thrown(() => expectLoad(Backoff.exponential({ base: 100 })).below(2))
+    const endless = thrown(() => expectLoad(Backoff.exponential(100)).below(2))
     assert.strictEqual(endless.actual, "any number of sends per call, while 100 % of the attempts fail")
   })
 

@@ -52,17 +52,17 @@ describe("Explain", () => {
           [0, 1000, 1980, 2000]
         ]],
         ["a hint, as a floor", awsStandard, { retryAfter: 1200 }, [[1200, 1200, 1200, 1200], [1200, 1200, 1980, 2000]]],
-        ["no jitter", RetryPolicy.maxAttempts(4)(Backoff.exponential({ base: 100 })), {}, [
+        ["no jitter", RetryPolicy.maxAttempts(4)(Backoff.exponential(100)), {}, [
           [100, 100, 100, 100],
           [200, 200, 200, 200],
           [400, 400, 400, 400]
         ]],
-        ["equal jitter", RetryPolicy.maxAttempts(2)(Backoff.fixed({ delay: 1000, jitter: "equal" })), {}, [
+        ["equal jitter", RetryPolicy.maxAttempts(2)(Backoff.fixed(1000, { jitter: "equal" })), {}, [
           [500, 750, 995, 1000]
         ]],
         [
           "proportional jitter, the cap after it",
-          Backoff.exponential({ base: 1000, cap: 1000, jitter: { proportional: 0.5 } }).pipe(
+          Backoff.exponential(1000, 2, { cap: 1000, jitter: { proportional: 0.5 } }).pipe(
             RetryPolicy.maxAttempts(2)
           ),
           {},
@@ -86,11 +86,11 @@ describe("Explain", () => {
     }
 
     it("law: exact percentiles are those that many samples come to", () => {
-      const policy = Backoff.exponential({ base: 1000, cap: 8000, jitter: "full" }).pipe(RetryPolicy.maxAttempts(5))
+      const policy = Backoff.exponential(1000, 2, { cap: 8000, jitter: "full" }).pipe(RetryPolicy.maxAttempts(5))
       const exact = explain(policy)
       const reference = explain(
         // Two draws where one would do: so the percentiles can only be sampled.
-        Backoff.exponential({ base: 1000, cap: 8000 }).pipe(
+        Backoff.exponential(1000, 2, { cap: 8000 }).pipe(
           RetryPolicy.jittered("full"),
           RetryPolicy.jittered({ proportional: 0 }),
           RetryPolicy.maxAttempts(5)
@@ -108,7 +108,7 @@ describe("Explain", () => {
     })
 
     it("are sampled where they depend on the delay before, between exact extremes", () => {
-      const policy = Backoff.decorrelated({ base: 100, cap: 5000 }).pipe(RetryPolicy.maxAttempts(6))
+      const policy = Backoff.decorrelated(100, { cap: 5000 }).pipe(RetryPolicy.maxAttempts(6))
       const { retries } = explain(policy)
       assert.deepStrictEqual(retries.map(({ delay }) => delay.exact), [true, false, false, false, false])
       assert.deepStrictEqual(retries.map(({ delay }) => [delay.minMillis, delay.maxMillis]), [
@@ -122,7 +122,7 @@ describe("Explain", () => {
 
     it("are those of the retries made, where a deadline rules out the longer ones", () => {
       // Any delay up to a second is as likely as another, and those above 600 ms are not made.
-      const policy = Backoff.exponential({ base: 1000, cap: 1000, jitter: "full" }).pipe(
+      const policy = Backoff.exponential(1000, 2, { cap: 1000, jitter: "full" }).pipe(
         RetryPolicy.maxAttempts(2),
         RetryPolicy.deadline("600 millis")
       )
@@ -152,13 +152,13 @@ describe("Explain", () => {
 
     it("use more samples where not all of them are exact", () => {
       assert.strictEqual(Explain.explain(awsStandard, { failureRates: [] }).samples, 1000)
-      const dependent = Backoff.decorrelated({ base: 100, cap: 5000 }).pipe(RetryPolicy.maxAttempts(3))
+      const dependent = Backoff.decorrelated(100, { cap: 5000 }).pipe(RetryPolicy.maxAttempts(3))
       assert.strictEqual(Explain.explain(dependent, { failureRates: [], retries: 2 }).samples, 5000)
       assert.strictEqual(explain(dependent, { samples: 200 }).samples, 200)
     })
 
     it("do not count as exact because few were sampled", () => {
-      const { retries } = explain(Backoff.decorrelated({ base: 100, cap: 5000 }), { samples: 1, retries: 4 })
+      const { retries } = explain(Backoff.decorrelated(100, { cap: 5000 }), { samples: 1, retries: 4 })
       assert.deepStrictEqual(retries.map(({ delay }) => delay.exact), [true, false, false, false])
     })
 
@@ -257,7 +257,7 @@ describe("Explain", () => {
         ["ten retries of an endless policy", AwsModes.standard2026({ maxAttempts: Infinity }), {}, 10],
         ["as many as are asked for", AwsModes.standard2026({ maxAttempts: Infinity }), { retries: 12 }, 12],
         ["fewer than the policy makes", awsDynamoDB2026, { retries: 2 }, 2],
-        ["a hundred of a policy with a limit", RetryPolicy.maxAttempts(200)(Backoff.fixed({ delay: 5 })), {
+        ["a hundred of a policy with a limit", RetryPolicy.maxAttempts(200)(Backoff.fixed(5)), {
           samples: 5
         }, 100]
       ] as const
@@ -282,7 +282,7 @@ describe("Explain", () => {
     })
 
     it("comes by the deadline, even if the calls were not followed that far", () => {
-      const policy = RetryPolicy.deadline("30 seconds")(Backoff.fixed({ delay: 100 }))
+      const policy = RetryPolicy.deadline("30 seconds")(Backoff.fixed(100))
       const explanation = explain(policy, { attempt: 50, failureRates: [1, 0.5], samples: 20 })
       assert.isFalse(explanation.complete)
       assert.deepStrictEqual(explanation.latency, {
@@ -442,7 +442,7 @@ describe("Explain", () => {
     }
 
     it("has no bound for an endless policy in an outage, without a quota", () => {
-      const endless = Backoff.fixed({ delay: 5 })
+      const endless = Backoff.fixed(5)
       assert.deepStrictEqual(loads(endless, [0.5, 1]), [
         { failureRate: 0.5, attempts: 2, attemptsWithoutQuota: 2, success: 1 },
         { failureRate: 1, attempts: null, attemptsWithoutQuota: null, success: 0 }
@@ -450,7 +450,7 @@ describe("Explain", () => {
     })
 
     it("counts the retries that a limit allows beyond those shown", () => {
-      const [at1, half] = explain(RetryPolicy.maxAttempts(20)(Backoff.fixed({ delay: 5 })), {
+      const [at1, half] = explain(RetryPolicy.maxAttempts(20)(Backoff.fixed(5)), {
         retries: 3,
         failureRates: [1, 0.9]
       }).load
@@ -563,7 +563,7 @@ describe("Explain", () => {
   })
 
   it("makes sends wait for a cool-down, and counts hedges in the load", () => {
-    const policy = Backoff.fixed({ delay: 0 }).pipe(RetryPolicy.maxAttempts(2))
+    const policy = Backoff.fixed(0).pipe(RetryPolicy.maxAttempts(2))
     const failure = RetryInfo.throttled("1 second")
     const plain = explain(policy, { failure, samples: 50 })
     assert.strictEqual(plain.latency.maxMillis, 0)
@@ -582,7 +582,7 @@ describe("Explain", () => {
   })
 
   it("is the same for the same seed, and differs in samples only for another", () => {
-    const policy = Backoff.decorrelated({ base: 100, cap: 5000 }).pipe(RetryPolicy.maxAttempts(4))
+    const policy = Backoff.decorrelated(100, { cap: 5000 }).pipe(RetryPolicy.maxAttempts(4))
     assert.deepStrictEqual(explain(policy, { seed: "a" }), explain(policy, { seed: "a" }))
     const [a, b] = ["a", "b"].map((seed) => explain(policy, { seed }))
     assert.notDeepEqual(a!.latency, b!.latency)

@@ -28,7 +28,7 @@ attempts fail  without quota  sends per call  calls succeed
   })
 
   it("prints what a policy without a quota does, with a deadline and delays of samples", () => {
-    const policy = Backoff.decorrelated({ base: 100, cap: 5000 }).pipe(RetryPolicy.deadline("700 millis"))
+    const policy = Backoff.decorrelated(100, { cap: 5000 }).pipe(RetryPolicy.deadline("700 millis"))
     const table = Explain.toTable(Explain.explain(policy, { attempt: "150 millis", failureRates: [] }))
     assert.match(table, /^no attempt limit, deadline 700 ms, every attempt fails \(transient\) after 150 ms\n/)
     assert.match(table, /\nretry +min +p50 +p99 +max +sent by +made +then ends\n/)
@@ -57,7 +57,7 @@ attempts fail  without quota  sends per call  calls succeed
       ],
       [
         "ends after at most 30 s: not all were followed to the end.",
-        Explain.explain(RetryPolicy.deadline("30 seconds")(Backoff.fixed({ delay: 100 })), { samples: 5 })
+        Explain.explain(RetryPolicy.deadline("30 seconds")(Backoff.fixed(100)), { samples: 5 })
       ],
       [
         "     7   493 ",
@@ -87,7 +87,7 @@ attempts fail  without quota  sends per call  calls succeed
 
   it("marks nothing where nothing is random", () => {
     const table = Explain.toTable(
-      Explain.explain(RetryPolicy.maxAttempts(3)(Backoff.fixed({ delay: 100 })), { samples: 20 })
+      Explain.explain(RetryPolicy.maxAttempts(3)(Backoff.fixed(100)), { samples: 20 })
     )
     assert.notInclude(table, "~")
     assert.include(table, "A failing call ends after 200 ms.")

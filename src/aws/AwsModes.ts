@@ -57,7 +57,7 @@ const valid = (check: Checks, options: Options, baseMillis: number) => {
  */
 export const standard = (options: Options = {}): RetryPolicy.RetryPolicy<unknown, never, RetryQuota> => {
   const { maxAttempts, maxBackoff } = valid(checksOf("AwsModes.standard", options), options, 1000)
-  return Backoff.exponential({ base: "1 second", factor: 2 }).pipe(
+  return Backoff.exponential("1 second").pipe(
     RetryPolicy.jittered("full"),
     RetryPolicy.capped(maxBackoff),
     RetryPolicy.honorRetryAfter({ atMost: maxBackoff }),
@@ -106,9 +106,9 @@ export const standard2026 = (options: Options2026 = {}): RetryPolicy.RetryPolicy
   const base = check.duration("base", options.base, 50)
   const longPolling = flag(check, "longPolling", options.longPolling)
   const { maxAttempts, maxBackoff } = valid(check, options, base)
-  return Backoff.exponential({ base, cap: maxBackoff, jitter: "full" }).pipe(
+  return Backoff.exponential(base, 2, { cap: maxBackoff, jitter: "full" }).pipe(
     RetryPolicy.whenThrottled(
-      Backoff.exponential({ base: "1 second" }).pipe(
+      Backoff.exponential("1 second").pipe(
         RetryPolicy.capped(maxBackoff),
         RetryPolicy.jittered("full")
       )

@@ -116,11 +116,11 @@ const mode = (name: string, row: (settings: Settings) => Row, defaultAttempts?: 
 
 /** `b * min(base * 2^(n - 1), cap)`. */
 const cappedThenJittered = (base: Duration.Input, { maxMillis }: Settings): RetryPolicy.RetryPolicy =>
-  Backoff.exponential({ base }).pipe(RetryPolicy.capped(maxMillis), RetryPolicy.jittered("full"))
+  Backoff.exponential(base).pipe(RetryPolicy.capped(maxMillis), RetryPolicy.jittered("full"))
 
 /** `min(b * base * 2^(n - 1), cap)`. */
 const jitteredThenCapped = (base: Duration.Input, { maxMillis }: Settings): RetryPolicy.RetryPolicy =>
-  Backoff.exponential({ base }).pipe(RetryPolicy.jittered("full"), RetryPolicy.capped(maxMillis))
+  Backoff.exponential(base).pipe(RetryPolicy.jittered("full"), RetryPolicy.capped(maxMillis))
 
 const second = 1000
 

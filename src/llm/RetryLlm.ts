@@ -72,7 +72,7 @@ export const make = (
   also(check, "maxAttempts", "atMost", "deadline")
   rejectUnknown(check, options)
   // A seventh up or down from seven eighths spans three quarters to the whole.
-  return Backoff.exponential({ base: 437.5, factor: 2, cap: "7 seconds" }).pipe(
+  return Backoff.exponential(437.5, 2, { cap: "7 seconds" }).pipe(
     RetryPolicy.jittered({ proportional: 1 / 7 }),
     RetryPolicy.honorRetryAfter({ atMost, beyond: "stop" }),
     RetryPolicy.maxAttempts(maxAttempts),

@@ -101,7 +101,7 @@ type Needs<Success extends Any, Error extends Any> =
  * **Example** (A payment that outlives its process)
  *
  * ```ts
- * const policy = Backoff.exponential({ base: "1 minute", cap: "1 hour", jitter: "full" }).pipe(
+ * const policy = Backoff.exponential("1 minute", 2, { cap: "1 hour", jitter: "full" }).pipe(
  *   RetryPolicy.maxAttempts(8),
  *   RetryPolicy.whileRetryable
  * )

@@ -598,7 +598,7 @@ describe("AwsSdk.send", () => {
   })
 
   describe("streams", () => {
-    const insistent = Backoff.fixed({ delay: 10 }).pipe(RetryPolicy.maxAttempts(5))
+    const insistent = Backoff.fixed(10).pipe(RetryPolicy.maxAttempts(5))
 
     for (
       const [name, make] of [

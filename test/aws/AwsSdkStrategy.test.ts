@@ -116,7 +116,7 @@ const refreshed = (strategy: RetryStrategyV2, info: RetryErrorInfo) =>
     1
   )
 
-const anything = Backoff.fixed({ delay: 10 }).pipe(RetryPolicy.maxAttempts(5))
+const anything = Backoff.fixed(10).pipe(RetryPolicy.maxAttempts(5))
 
 describe("AwsSdk.makeRetryStrategy", () => {
   describe("in the loop of a client", () => {
@@ -254,7 +254,7 @@ describe("AwsSdk.makeRetryStrategy", () => {
 
     it.effect("stops at the deadline of the policy", () =>
       Effect.gen(function*() {
-        const policy = Backoff.fixed({ delay: 300 }).pipe(RetryPolicy.deadline("1 second"))
+        const policy = Backoff.fixed(300).pipe(RetryPolicy.deadline("1 second"))
         const { client, requests } = yield* strategic(policy, [busy])
         const { delay } = yield* played(get(client), 10)
         assert.deepStrictEqual([requests.length, delay], [4, 900])

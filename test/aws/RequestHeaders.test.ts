@@ -21,7 +21,7 @@ const getItem = { service: "dynamodb", operation: "GetItem" }
 
 const readTimeout = "10 seconds" as const
 
-const everySecond = Backoff.fixed({ delay: "1 second" }).pipe(RetryPolicy.maxAttempts(3))
+const everySecond = Backoff.fixed("1 second").pipe(RetryPolicy.maxAttempts(3))
 
 /** The loop of a retry strategy. */
 const requestLoop: Driver = {
@@ -62,7 +62,7 @@ describe("RequestHeaders", () => {
           yield* RequestHeaders.observeDate(date)
           if (seen.length < responses.length) return yield* new Transient()
         })
-        const policy = Backoff.fixed({ delay: retryAfterMs }).pipe(RetryPolicy.maxAttempts(maxAttempts))
+        const policy = Backoff.fixed(retryAfterMs).pipe(RetryPolicy.maxAttempts(maxAttempts))
         yield* travel(send.pipe(withRetry(policy), RequestHeaders.withInvocation))
         assert.deepStrictEqual(seen, responses.map(({ header }) => header))
       }))
@@ -90,7 +90,7 @@ describe("RequestHeaders", () => {
         ),
         ["a policy", Operations.make({ maxAttempts: 9 })(s3), "attempt=1; max=9"],
         ["a policy with a smaller limit on top", RetryPolicy.maxAttempts(2)(everySecond), "attempt=1; max=2"],
-        ["a policy without a limit", Backoff.fixed({ delay: "1 second" }), "attempt=1"]
+        ["a policy without a limit", Backoff.fixed("1 second"), "attempt=1"]
       ] as const
     )("takes max from %s", ([, maxAttempts, expected]) =>
       Effect.gen(function*() {

@@ -102,7 +102,7 @@ export const retrying: Readonly<Record<string, Retrying>> = {
 
 /** `awsStandard`, except that the wait is always the same. */
 const waiting = (millis: number) =>
-  Backoff.fixed({ delay: millis }).pipe(
+  Backoff.fixed(millis).pipe(
     RetryPolicy.capped("20 seconds"),
     RetryPolicy.honorRetryAfter({ atMost: "20 seconds" }),
     RetryPolicy.maxAttempts(3),

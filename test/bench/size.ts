@@ -33,7 +33,7 @@ import * as RetryInfo from "effect-retry/RetryInfo"
 import * as RetryPolicy from "effect-retry/RetryPolicy"
 import * as Option from "effect/Option"
 ` + app + `
-const policy = Backoff.exponential({ base: "100 millis", jitter: "full" }).pipe(
+const policy = Backoff.exponential("100 millis", 2, { jitter: "full" }).pipe(
   RetryPolicy.maxAttempts(3),
   RetryPolicy.whileRetryable
 )

@@ -228,7 +228,7 @@ describe("what a document means", () => {
       )
       assert.strictEqual(
         String(short),
-        "Backoff.exponential({ base: \"50 millis\", cap: \"20 seconds\", jitter: \"full\" }).pipe(" +
+        "Backoff.exponential(\"50 millis\", 2, { cap: \"20 seconds\", jitter: \"full\" }).pipe(" +
           "RetryPolicy.honorRetryAfter(), RetryPolicy.maxAttempts(3), " +
           "RetryPolicy.whileRetryable, RetryPolicy.quotaGated({ cost: 5 }))"
       )
@@ -290,14 +290,14 @@ describe("policy of Config", () => {
       }
       const found = yield* RetryConfig.policy("payment-api").parse(ConfigProvider.fromEnv({ env }))
       assert.strictEqual(RetryPolicy.limits(found).maxAttempts, 7)
-      assert.include(String(found), "base: \"250 millis\"")
+      assert.include(String(found), `Backoff.exponential("250 millis", 2, `)
       assert.include(String(found), "whileMaybeRetryable")
       const tree = ConfigProvider.fromUnknown({ retry: { "payment-api": { maxAttempts: 9 } } })
       const both = yield* RetryConfig.policy("payment-api").parse(
         ConfigProvider.orElse(tree, ConfigProvider.fromEnv({ env }))
       )
       assert.strictEqual(RetryPolicy.limits(both).maxAttempts, 9)
-      assert.include(String(both), "base: \"250 millis\"")
+      assert.include(String(both), `Backoff.exponential("250 millis", 2, `)
     }))
 
   it.effect("is missing where nothing is set, so that a default applies; an invalid one has none", () =>

@@ -184,7 +184,7 @@ describe("fromTemporal", () => {
       assert.deepStrictEqual(yield* trace(imported, 10), [seconds(1, 2, 4, 8, 16, 32, 64, 100, 100, 100), "enough"])
       assert.strictEqual(
         String(imported.policy),
-        `Backoff.exponential({ base: "1 second", factor: 2 }).pipe(RetryPolicy.capped("100 seconds"), RetryPolicy.whileRetryable)`
+        `Backoff.exponential("1 second").pipe(RetryPolicy.capped("100 seconds"), RetryPolicy.whileRetryable)`
       )
       yield* assertData(imported)
     }))

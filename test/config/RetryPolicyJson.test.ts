@@ -95,11 +95,11 @@ describe("fromJson", () => {
       })
       assert.isTrue(Equal.equals(
         policy,
-        Backoff.exponential({ base: "100 millis", cap: "60 seconds" }).pipe(
+        Backoff.exponential("100 millis", 2, { cap: "60 seconds" }).pipe(
           RetryPolicy.honorRetryAfter(),
           RetryPolicy.maxAttempts(Infinity),
           RetryPolicy.deadline("90 seconds"),
-          RetryPolicy.whenThrottled(Backoff.fixed({ delay: 1000 }))
+          RetryPolicy.whenThrottled(Backoff.fixed(1000))
         )
       ))
     }))
@@ -111,7 +111,7 @@ describe("fromJson", () => {
       })
       assert.isTrue(Equal.equals(
         policy,
-        Backoff.exponential({ base: 100, cap: 1500, jitter: "full" }).pipe(
+        Backoff.exponential(100, 2, { cap: 1500, jitter: "full" }).pipe(
           RetryPolicy.deadline("1 minute"),
           RetryPolicy.capped("1 hour")
         )
@@ -323,9 +323,9 @@ describe("fromJson", () => {
       for (
         const policy of [
           RetryPolicy.fromDelay(patience).pipe(RetryPolicy.maxAttempts(2)),
-          Backoff.fixed({ delay: 1 }).pipe(RetryPolicy.mapDelay(custom)),
+          Backoff.fixed(1).pipe(RetryPolicy.mapDelay(custom)),
           JavaScriptV2.policy({ customBackoff: custom }),
-          Backoff.fixed({ delay: 1 }).pipe(RetryPolicy.whenThrottled(RetryPolicy.fromDelay(patience)))
+          Backoff.fixed(1).pipe(RetryPolicy.whenThrottled(RetryPolicy.fromDelay(patience)))
         ]
       ) {
         const json: unknown = JSON.parse(JSON.stringify(policy))

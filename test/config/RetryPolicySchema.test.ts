@@ -62,7 +62,7 @@ describe("RetryPolicySchema", () => {
       ).pipe(Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromUnknown({ RETRY: json })))
       assert.strictEqual(
         String(policy),
-        `Backoff.fixed({ delay: "1 second" }).pipe(RetryPolicy.maxAttempts(4), RetryPolicy.whileRetryable)`
+        `Backoff.fixed("1 second").pipe(RetryPolicy.maxAttempts(4), RetryPolicy.whileRetryable)`
       )
     }))
 
@@ -92,10 +92,10 @@ describe("RetryPolicySchema", () => {
       for (
         const policy of [
           RetryPolicy.fromDelay(custom),
-          Backoff.fixed({ delay: 1 }).pipe(RetryPolicy.mapDelay(custom)),
+          Backoff.fixed(1).pipe(RetryPolicy.mapDelay(custom)),
           RetryPolicy.fromSchedule(Schedule.recurs(1)),
           JavaScriptV2.policy({ customBackoff: custom }),
-          Backoff.fixed({ delay: 1 }).pipe(RetryPolicy.whenThrottled(RetryPolicy.fromDelay(custom)))
+          Backoff.fixed(1).pipe(RetryPolicy.whenThrottled(RetryPolicy.fromDelay(custom)))
         ]
       ) {
         yield* Effect.flip(encode(policy))
@@ -105,7 +105,7 @@ describe("RetryPolicySchema", () => {
   it.effect("takes durations in the units that people write, as the reader does", () =>
     Effect.gen(function*() {
       const found = yield* decode({ steps: [{ fixed: { delay: "100ms" } }, { deadline: "1m" }] })
-      assert.isTrue(Equal.equals(found, Backoff.fixed({ delay: 100 }).pipe(RetryPolicy.deadline("1 minute"))))
+      assert.isTrue(Equal.equals(found, Backoff.fixed(100).pipe(RetryPolicy.deadline("1 minute"))))
       yield* Effect.flip(decodeForm({ steps: [{ fixed: { delay: "100msec" } }] }))
     }))
 

@@ -54,14 +54,12 @@ const price = (draw: Draw): RetryPolicy.QuotaOptions => ({
 
 /** Every source of delays that the library has, except the user's functions and schedules. */
 export const sources: Readonly<Record<string, (draw: Draw) => AnyPolicy>> = {
-  exponential: (draw) =>
-    Backoff.exponential({ base: duration(draw), factor: maybe(draw, () => 1 + draw()), ...common(draw) }),
-  linear: (draw) =>
-    Backoff.linear({ base: duration(draw), increment: maybe(draw, () => duration(draw)), ...common(draw) }),
-  fibonacci: (draw) => Backoff.fibonacci({ base: duration(draw), ...common(draw) }),
-  fixed: (draw) => Backoff.fixed({ delay: duration(draw), jitter: maybe(draw, () => jitter(draw)) }),
+  exponential: (draw) => Backoff.exponential(duration(draw), maybe(draw, () => 1 + draw()), common(draw)),
+  linear: (draw) => Backoff.linear(duration(draw), { increment: maybe(draw, () => duration(draw)), ...common(draw) }),
+  fibonacci: (draw) => Backoff.fibonacci(duration(draw), common(draw)),
+  fixed: (draw) => Backoff.fixed(duration(draw), { jitter: maybe(draw, () => jitter(draw)) }),
   decorrelated: (draw) =>
-    Backoff.decorrelated({ base: duration(draw), cap: longest, additive: maybe(draw, () => draw() < 0.5) }),
+    Backoff.decorrelated(duration(draw), { cap: longest, additive: maybe(draw, () => draw() < 0.5) }),
   immediate: () => RetryPolicy.immediate,
   never: () => RetryPolicy.never,
   max: (draw) => RetryPolicy.max([composed(draw, 2), composed(draw, 2)]),

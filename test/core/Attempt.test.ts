@@ -58,7 +58,7 @@ describe.each(drivers)("$form", ({ run }) => {
 
   it.effect("charges an error that the classifier does not know like any other", () =>
     Effect.gen(function*() {
-      const policy = Backoff.fixed({ delay: 1 }).pipe(
+      const policy = Backoff.fixed(1).pipe(
         RetryPolicy.maxAttempts(2),
         RetryPolicy.quotaGated({ cost: 3, timeoutCost: 20, throttlingCost: 10 })
       )
@@ -336,7 +336,7 @@ it.effect("an attempt that nothing retries is the effect itself, paid for as a f
   }).pipe(Effect.provide(RetryQuota.layer())))
 
 describe("a policy without a quota", () => {
-  const policy = Backoff.fixed({ delay: "1 second" }).pipe(RetryPolicy.whileRetryable)
+  const policy = Backoff.fixed("1 second").pipe(RetryPolicy.whileRetryable)
   const forms = [
     ["Effect.retry", (self: Effect.Effect<number, Terminal>) => Effect.retry(self, policy)],
     ["withRetry", (self: Effect.Effect<number, Terminal>) => withRetry(self, policy)]
@@ -367,7 +367,7 @@ describe("withRetry", () => {
     awsStandard,
     awsStandard2026,
     awsStandard2026.pipe(RetryPolicy.deadline("700 millis")),
-    Backoff.decorrelated({ base: "10 millis", cap: "1 second" }).pipe(
+    Backoff.decorrelated("10 millis", { cap: "1 second" }).pipe(
       RetryPolicy.maxAttempts(6),
       RetryPolicy.whileMaybeRetryable,
       RetryPolicy.quotaGated({ cost: 3 })
@@ -472,7 +472,7 @@ describe("withRetry", () => {
     Effect.gen(function*() {
       let sends = 0
       const call = Effect.suspend(() => ++sends < 20_000 ? Effect.fail(new Transient()) : Effect.succeed(sends))
-      const policy = Backoff.fixed({ delay: 0 })
+      const policy = Backoff.fixed(0)
       assert.strictEqual(yield* withRetry(call, policy), 20_000)
     }))
 })
@@ -507,8 +507,8 @@ describe("Effect.retry", () => {
 
   it.effect("ends in the defect of a send, the first or a later one, with a quota and without", () =>
     Effect.gen(function*() {
-      const timed = Backoff.fixed({ delay: 1 }).pipe(RetryPolicy.deadline("1 minute"))
-      for (const policy of [awsStandard, Backoff.fixed({ delay: 1 }), timed]) {
+      const timed = Backoff.fixed(1).pipe(RetryPolicy.deadline("1 minute"))
+      for (const policy of [awsStandard, Backoff.fixed(1), timed]) {
         for (const failures of [0, 1]) {
           for (
             const run of [withRetry, (self: Effect.Effect<never, Transient>) => Effect.retry(self, policy)]
@@ -565,7 +565,7 @@ describe("Effect.retry", () => {
       const fiber = yield* Effect.forkChild(
         Effect.andThen(
           stopping,
-          withRetry(failing, Backoff.fixed({ delay: "1 hour" }).pipe(RetryPolicy.quotaGated({ cost: 7 })))
+          withRetry(failing, Backoff.fixed("1 hour").pipe(RetryPolicy.quotaGated({ cost: 7 })))
         )
       )
       yield* TestClock.adjust("1 minute")
@@ -588,7 +588,7 @@ describe("Effect.retry", () => {
       const inside: ReadonlyArray<(self: Call) => Effect.Effect<unknown, Transient>> = [
         (self) => Effect.repeat(attempt(self), Schedule.recurs(1)),
         (self) => Effect.retry(attempt(self), Schedule.recurs(0)),
-        (self) => withRetry(self, Backoff.fixed({ delay: 0 }).pipe(RetryPolicy.maxAttempts(1)))
+        (self) => withRetry(self, Backoff.fixed(0).pipe(RetryPolicy.maxAttempts(1)))
       ]
       for (const inner of inside) {
         const call = scripted([new Transient()])
@@ -603,7 +603,7 @@ describe("Effect.retry", () => {
 
   it.effect("two policies that both granted a retry get their tokens back after a success", () =>
     Effect.gen(function*() {
-      const gated = (cost: number) => Backoff.fixed({ delay: 10 }).pipe(RetryPolicy.quotaGated({ cost }))
+      const gated = (cost: number) => Backoff.fixed(10).pipe(RetryPolicy.quotaGated({ cost }))
       for (const both of [Schedule.min([gated(5), gated(7)]), Schedule.max([gated(7), gated(5)])]) {
         const program = Effect.retry(scripted([new Transient()]).effect, both)
         const fiber = yield* Effect.forkChild(Effect.andThen(program, Effect.never))
@@ -627,7 +627,7 @@ describe("Effect.retry", () => {
   it.effect("does not have a retry that holds no quota tokens pay as a first attempt", () =>
     Effect.gen(function*() {
       const policy = Schedule.map(
-        Backoff.fixed({ delay: 10 }).pipe(RetryPolicy.maxAttempts(3)),
+        Backoff.fixed(10).pipe(RetryPolicy.maxAttempts(3)),
         () => Effect.succeed("hidden")
       )
       yield* inTime(Effect.retry(scripted([new Transient(), new Transient()]).effect, policy))

@@ -43,8 +43,8 @@ const scaled = ({ jitter, max, scale }: JitterVector) => {
   const base = millis(scale)
   const cap = millis(max)
   return jitter === "decorrelated"
-    ? Backoff.decorrelated({ base, cap, additive: true })
-    : Backoff.exponential({ base, cap, jitter })
+    ? Backoff.decorrelated(base, { cap, additive: true })
+    : Backoff.exponential(base, 2, { cap, jitter })
 }
 
 const title = ({ jitter, max, scale }: JitterVector) => `${jitter ?? "default"} jitter, scale ${scale} s, max ${max} s`
@@ -60,7 +60,7 @@ describe("Backoff", () => {
       it.effect(`vector: ${title(vector)}, by capped`, () =>
         Effect.gen(function*() {
           yield* refuses("cap", () => scaled(vector))
-          const policy = Backoff.exponential({ base: millis(vector.scale) }).pipe(
+          const policy = Backoff.exponential(millis(vector.scale)).pipe(
             RetryPolicy.capped(millis(vector.max))
           )
           yield* hasDelays(policy, { random: 0.5, delays: vector.delays.map(millis) })
@@ -72,7 +72,7 @@ describe("Backoff", () => {
         Effect.gen(function*() {
           yield* refuses("cap", () => scaled(vector))
           yield* refuses("cap", () => RetryPolicy.capped(millis(vector.max)))
-          yield* hasDelays(Backoff.fixed({ delay: 0 }), { random: 0.5, delays: vector.delays })
+          yield* hasDelays(Backoff.fixed(0), { random: 0.5, delays: vector.delays })
         }))
     }
   })
@@ -80,27 +80,22 @@ describe("Backoff", () => {
   describe("exponential", () => {
     it.effect.each(vectors.exponentials)("vector: $name", (vector) =>
       hasDelays(
-        Backoff.exponential({
-          base: vector.base,
-          factor: 2,
-          jitter: vector.jitter,
-          cap: vector.cap
-        }),
+        Backoff.exponential(vector.base, 2, { jitter: vector.jitter, cap: vector.cap }),
         vector
       ))
 
     it.effect.each(vectors.baseAboveCap)("vector: $name, by capped", (vector) =>
       Effect.gen(function*() {
         const { base, cap } = vector
-        yield* refuses("cap", () => Backoff.exponential({ base, cap }))
-        const policy = Backoff.exponential({ base }).pipe(RetryPolicy.capped(cap), RetryPolicy.jittered("full"))
+        yield* refuses("cap", () => Backoff.exponential(base, 2, { cap }))
+        const policy = Backoff.exponential(base).pipe(RetryPolicy.capped(cap), RetryPolicy.jittered("full"))
         yield* hasDelays(policy, vector)
       }))
 
     it.effect("vector: Kotlin, Throttling", () => {
       const { base, delays, throttlingBase } = vectors.kotlinThrottling
-      const policy = Backoff.exponential({ base }).pipe(
-        RetryPolicy.whenThrottled(Backoff.exponential({ base: throttlingBase }))
+      const policy = Backoff.exponential(base).pipe(
+        RetryPolicy.whenThrottled(Backoff.exponential(throttlingBase))
       )
       return hasDelays(policy, { random: 1, throttled: true, delays })
     })
@@ -109,10 +104,7 @@ describe("Backoff", () => {
   describe("exponential with proportional jitter", () => {
     const { base, jitter, ranges } = vectors.kotlinRanges
     // From `1 - jitter` to 1 times the delay is `1 - p` to `1 + p` times a smaller base.
-    const policy = Backoff.exponential({
-      base: base * (1 - jitter / 2),
-      jitter: { proportional: jitter / (2 - jitter) }
-    })
+    const policy = Backoff.exponential(base * (1 - jitter / 2), 2, { jitter: { proportional: jitter / (2 - jitter) } })
 
     it.effect("vector: Kotlin, jitter 0.6, least", () =>
       hasDelays(policy, { random: 0, delays: ranges.map(([least]) => least) }))

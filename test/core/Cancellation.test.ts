@@ -133,7 +133,7 @@ describe("cancellation", () => {
     let sends = 0
     const result = retryPromise(
       () => Promise.reject(new Error(`send ${++sends}`)),
-      Backoff.fixed({ delay: "1 hour" }),
+      Backoff.fixed("1 hour"),
       { signal: controller.signal }
     )
     const settled = result.catch((error: unknown) => error)

@@ -55,7 +55,7 @@ describe("what the library holds", () => {
       let sends = 0
       void retryPromise(
         () => ++sends === 1 ? Promise.reject(new Error()) : Promise.resolve(),
-        Backoff.fixed({ delay: 100 })
+        Backoff.fixed(100)
       ).then(() => console.log("sends: " + sends))
     `
     const output = printed(script)
@@ -125,7 +125,7 @@ describe("what the library holds", () => {
         RetryQuota.layer({ capacity: 10, firstAttemptCost: 1 }),
         ConcurrencyLimiter.layer({ rule: ConcurrencyLimiter.fixed(4) })
       ))
-      const strategy = await runtime.runPromise(RetryStrategy.make(Backoff.fixed({ delay: 1 })))
+      const strategy = await runtime.runPromise(RetryStrategy.make(Backoff.fixed(1)))
       const drop = async () => {
         await runtime.runPromise(strategy.acquireInitialToken())
         const sent = await runtime.runPromise(strategy.acquireInitialToken())
@@ -148,7 +148,7 @@ describe("what the library holds", () => {
   it("a thousand calls with one signal have one listener between them, and none when they have ended", async () => {
     const { signal } = new AbortController()
     const listeners = () => getEventListeners(signal, "abort").length
-    const quick = () => retryPromise(() => Promise.resolve(1), Backoff.fixed({ delay: 1 }), { signal })
+    const quick = () => retryPromise(() => Promise.resolve(1), Backoff.fixed(1), { signal })
     for (let n = 0; n < 1000; n++) await quick()
     assert.strictEqual(listeners(), 0)
     const together = Array.from({ length: 100 }, quick)

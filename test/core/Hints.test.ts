@@ -42,7 +42,7 @@ const send = (client: ReturnType<typeof clientOf>["client"], policy: RetryPolicy
   Effect.exit(Kit.runToEnd(RetryHttp.retry(client, policy, { hintSpread: 0 }).get("http://a/"), { atMost: "40 days" }))
 
 /** 100 ms, then 200, then 400, and hints up to a minute. */
-const hinted = Backoff.exponential({ base: "100 millis" }).pipe(
+const hinted = Backoff.exponential("100 millis").pipe(
   RetryPolicy.honorRetryAfter({ atMost: "1 minute" }),
   RetryPolicy.maxAttempts(3)
 )
@@ -207,7 +207,7 @@ describe("hints of servers", () => {
         "a deadline",
         RetryPolicy.deadline("10500 millis")(
           RetryPolicy.maxAttempts(1000)(
-            Backoff.fixed({ delay: 1 }).pipe(RetryPolicy.honorRetryAfter({ atMost: "1 minute" }))
+            Backoff.fixed(1).pipe(RetryPolicy.honorRetryAfter({ atMost: "1 minute" }))
           )
         ),
         11,

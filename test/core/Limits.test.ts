@@ -16,12 +16,12 @@ const fieldOf = (make: () => unknown): string => {
 
 describe("limits and sums", () => {
   const growing = {
-    "exponential": Backoff.exponential({ base: "1 second", factor: 2, cap: "20 seconds" }),
-    "exponential, capped after it": Backoff.exponential({ base: "1 second" }).pipe(RetryPolicy.capped("20 seconds")),
-    "exponential by 1e300": Backoff.exponential({ base: "1 second", factor: 1e300, cap: "20 seconds" }),
-    "fibonacci": Backoff.fibonacci({ base: "1 second", cap: "20 seconds" }),
-    "linear": Backoff.linear({ base: "1 second", cap: "20 seconds" }),
-    "decorrelated": Backoff.decorrelated({ base: "1 second", cap: "20 seconds" })
+    "exponential": Backoff.exponential("1 second", 2, { cap: "20 seconds" }),
+    "exponential, capped after it": Backoff.exponential("1 second").pipe(RetryPolicy.capped("20 seconds")),
+    "exponential by 1e300": Backoff.exponential("1 second", 1e300, { cap: "20 seconds" }),
+    "fibonacci": Backoff.fibonacci("1 second", { cap: "20 seconds" }),
+    "linear": Backoff.linear("1 second", { cap: "20 seconds" }),
+    "decorrelated": Backoff.decorrelated("1 second", { cap: "20 seconds" })
   }
   for (const [name, policy] of Object.entries(growing)) {
     it.effect(`the backoffs before retries 1,000, 1,024, 1,025 and 1,026 are the cap: ${name}`, () =>
@@ -41,7 +41,7 @@ describe("limits and sums", () => {
     Effect.gen(function*() {
       for (const limit of [Infinity, Number.MAX_SAFE_INTEGER]) {
         const call = Kit.outcomes([...Array.from({ length: 200 }, () => Kit.transient), Kit.ok("x")])
-        const policy = Backoff.fixed({ delay: "1 second" }).pipe(RetryPolicy.maxAttempts(limit))
+        const policy = Backoff.fixed("1 second").pipe(RetryPolicy.maxAttempts(limit))
         assert.strictEqual(yield* Kit.runToEnd(withRetry(call.send, policy)), "x")
         assert.strictEqual(call.sends, 201)
       }
@@ -114,7 +114,7 @@ describe("limits and sums", () => {
         assert.strictEqual((yield* Effect.flip(quota.reserve(5))).field, "cost")
         const stops: Array<string> = []
         const call = Kit.outcomes([Kit.transient])
-        const policy = Backoff.fixed({ delay: 1 }).pipe(RetryPolicy.quotaGated({ cost: 5 }))
+        const policy = Backoff.fixed(1).pipe(RetryPolicy.quotaGated({ cost: 5 }))
         const events = Kit.timeline()
         yield* withRetry(call.send, policy).pipe(
           Effect.provideService(RetryQuota.RetryQuota, quota),

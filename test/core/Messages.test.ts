@@ -4,14 +4,14 @@ import { awsStandard, Backoff, InvalidOption, RetryPolicy, withRetry, withRetryO
 import * as Effect from "effect/Effect"
 
 const call = Effect.fail("down")
-const untyped: any = { withRetry, withRetryOrElse }
+const untyped: any = { ...Backoff, withRetry, withRetryOrElse }
 const such = ", such as \"100 millis\" or \"2 seconds\""
 const scheduled = "must be a schedule, such as awsStandard"
 
 const messages: ReadonlyArray<readonly [string, () => unknown, string]> = [
   [
     "a duration of another library",
-    () => Backoff.exponential({ base: "100ms" as any }),
+    () => Backoff.exponential("100ms" as any),
     `Backoff.exponential: base must be a finite duration of at least 0${such}, got "100ms"`
   ],
   [
@@ -21,13 +21,25 @@ const messages: ReadonlyArray<readonly [string, () => unknown, string]> = [
   ],
   [
     "a duration that is a number",
-    () => Backoff.exponential({ base: -1 }),
+    () => Backoff.exponential(-1),
     "Backoff.exponential: base must be a finite duration of at least 0, got -1"
   ],
   [
     "a factor, which has no largest value",
-    () => Backoff.exponential({ base: 1, factor: 0.5 }),
+    () => Backoff.exponential(1, 0.5),
     "Backoff.exponential: factor must be a finite number of at least 1, got 0.5"
+  ],
+  ...["exponential", "linear", "fibonacci", "decorrelated"].map((name) =>
+    [
+      `the first delay of Backoff.${name} among its options`,
+      () => untyped[name]({ base: "100 millis", cap: "5 seconds" }),
+      `Backoff.${name}: base must be the first argument, before the options, as in Backoff.${name}("100 millis"), got an object`
+    ] as const
+  ),
+  [
+    "the delay of Backoff.fixed among its options",
+    () => untyped.fixed({ delay: "100 millis" }),
+    `Backoff.fixed: delay must be the first argument, before the options, as in Backoff.fixed("100 millis"), got an object`
   ],
   ["withRetry()", () => call.pipe(untyped.withRetry()), `withRetry: policy ${scheduled}, got undefined`],
   ["withRetry(call)", () => untyped.withRetry(call), `withRetry: policy ${scheduled}, got ${String(call)}`],

@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 describe("layers that all retry", () => {
   it.effect("five layers of retries send 3^5 times, a quota of each bounds it, and outermostOnly leaves one", () =>
     Effect.gen(function*() {
-      const immediate = Backoff.fixed({ delay: 0 }).pipe(RetryPolicy.maxAttempts(3))
+      const immediate = Backoff.fixed(0).pipe(RetryPolicy.maxAttempts(3))
       const layered = (wrap: (call: Effect.Effect<void, Kit.Transient>) => Effect.Effect<void, Kit.Transient>) => {
         const leaf = Kit.outcomes([Kit.transient], { afterwards: "repeat" })
         let call: Effect.Effect<void, Kit.Transient> = leaf.send

@@ -19,7 +19,7 @@ it.effect("a call that is under way when the first outermostOnly policy is made 
       if (attempts.length === 2) void awsStandard.pipe(RetryPolicy.outermostOnly)
       return Effect.fail(new Transient())
     })
-    const policy = Backoff.fixed({ delay: "1 second" }).pipe(
+    const policy = Backoff.fixed("1 second").pipe(
       RetryPolicy.maxAttempts(4),
       RetryPolicy.whileRetryable,
       RetryPolicy.quotaGated({ cost: 5 })
@@ -31,7 +31,7 @@ it.effect("a call that is under way when the first outermostOnly policy is made 
     assert.strictEqual(yield* RetryQuota.balance, 485)
   }).pipe(Effect.provide(RetryQuota.layer())))
 
-const fixed = Backoff.fixed({ delay: 100 })
+const fixed = Backoff.fixed(100)
 const loops = {
   withRetry: (call: Effect.Effect<number>) => withRetry(call, fixed),
   "Effect.retry": (call: Effect.Effect<number>) => Effect.retry(call, fixed),

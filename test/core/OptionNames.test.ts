@@ -65,6 +65,9 @@ import { functionsWithOptions, publicModules } from "../utils/modules.ts"
 
 type All<Options> = { readonly [K in keyof Options]-?: Exclude<Options[K], undefined> }
 
+/** The options that follow another argument. */
+type LastOption<F extends (first: any, options: any) => unknown> = NonNullable<Parameters<F>[1]>
+
 /** A constructor, as `Module.name`, and a value for each of its options. */
 interface Row {
   readonly name: string
@@ -263,16 +266,14 @@ const rows: ReadonlyArray<Row> = [
     maxWait: 10,
     maxWaiters: 1
   }),
-  row<Parameters<typeof Backoff.exponential>[0]>("Backoff.exponential", Backoff.exponential, {
+  row<Backoff.CommonOptions>("Backoff.exponential", (options) => Backoff.exponential(1, 2, options), backoff),
+  row<LastOption<typeof Backoff.linear>>("Backoff.linear", (options) => Backoff.linear(1, options), {
     ...backoff,
-    base: 1,
-    factor: 2
+    increment: 2
   }),
-  row<Parameters<typeof Backoff.linear>[0]>("Backoff.linear", Backoff.linear, { ...backoff, base: 1, increment: 2 }),
-  row<Parameters<typeof Backoff.fibonacci>[0]>("Backoff.fibonacci", Backoff.fibonacci, { ...backoff, base: 1 }),
-  row<Parameters<typeof Backoff.fixed>[0]>("Backoff.fixed", Backoff.fixed, { delay: 1, jitter: "full" }),
-  row<Parameters<typeof Backoff.decorrelated>[0]>("Backoff.decorrelated", Backoff.decorrelated, {
-    base: 1,
+  row<Backoff.CommonOptions>("Backoff.fibonacci", (options) => Backoff.fibonacci(1, options), backoff),
+  row<LastOption<typeof Backoff.fixed>>("Backoff.fixed", (options) => Backoff.fixed(1, options), { jitter: "full" }),
+  row<LastOption<typeof Backoff.decorrelated>>("Backoff.decorrelated", (options) => Backoff.decorrelated(1, options), {
     cap: 2,
     additive: true
   }),

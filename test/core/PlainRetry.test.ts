@@ -28,8 +28,8 @@ const loops: ReadonlyArray<readonly [name: string, loop: Loop]> = [
   ["Effect.retry", (self, policy) => Effect.retry(self, policy)]
 ]
 
-const P = Backoff.fixed({ delay: 100 }).pipe(RetryPolicy.maxAttempts(3), RetryPolicy.quotaGated({ cost: 5 }))
-const R = Backoff.fixed({ delay: 50 }).pipe(RetryPolicy.maxAttempts(4), RetryPolicy.quotaGated({ cost: 7 }))
+const P = Backoff.fixed(100).pipe(RetryPolicy.maxAttempts(3), RetryPolicy.quotaGated({ cost: 5 }))
+const R = Backoff.fixed(50).pipe(RetryPolicy.maxAttempts(4), RetryPolicy.quotaGated({ cost: 7 }))
 const always = 9
 const failing = Effect.fail(new Transient())
 const call = (fails: number, then: Effect.Effect<string> = Effect.succeed("ok")): Call => {
@@ -362,7 +362,7 @@ describe("repetitions", () => {
     // The send of the outer call is the whole repetition.
     [
       "a retried repetition",
-      (call) => Effect.retry(Effect.repeat(call, Backoff.fixed({ delay: 10 }).pipe(RetryPolicy.maxAttempts(2))), P),
+      (call) => Effect.retry(Effect.repeat(call, Backoff.fixed(10).pipe(RetryPolicy.maxAttempts(2))), P),
       1,
       "0 100 110; 100; 2/2; - r5 +"
     ]
@@ -377,7 +377,7 @@ describe("repetitions", () => {
 })
 
 describe("loops in loops", () => {
-  const Q = Backoff.fixed({ delay: 10 }).pipe(RetryPolicy.maxAttempts(2), RetryPolicy.quotaGated({ cost: 3 }))
+  const Q = Backoff.fixed(10).pipe(RetryPolicy.maxAttempts(2), RetryPolicy.quotaGated({ cost: 3 }))
   const alone = Q.pipe(RetryPolicy.outermostOnly)
   const tapped = (tap: Effect.Effect<unknown, never, RetryQuota.RetryQuota>) => Schedule.tap(P, () => tap)
   const retriedTap = (loop: Loop) => Effect.orDie(Effect.suspend(() => loop(call(1), Q)))

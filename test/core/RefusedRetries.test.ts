@@ -53,7 +53,7 @@ const door = (passes: number, millis = 0) => {
   return { held, layer }
 }
 
-const policy = Backoff.fixed({ delay: 10 }).pipe(RetryPolicy.quotaGated({ cost: 5 }), RetryPolicy.maxAttempts(5))
+const policy = Backoff.fixed(10).pipe(RetryPolicy.quotaGated({ cost: 5 }), RetryPolicy.maxAttempts(5))
 
 type Call = Effect.Effect<unknown, unknown>
 type Run = (call: Call) => Effect.Effect<unknown, unknown, RetryQuota.RetryQuota>

@@ -30,7 +30,7 @@ const readers: Readonly<Record<string, (headers: Wire) => Effect.Effect<number |
     Effect.sync(() => hintOf(RetryClassifier.defaultClassifier({ status: 429, headers }))),
   CoolDown: (headers) =>
     Effect.gen(function*() {
-      const once = RetryPolicy.maxAttempts(Backoff.fixed({ delay: 1 }), 1)
+      const once = RetryPolicy.maxAttempts(Backoff.fixed(1), 1)
       yield* Effect.exit(withRetry(Effect.fail({ status: 429, headers }), once))
       const { phase, remaining } = yield* CoolDown.state
       return phase === "closed" ? Duration.toMillis(remaining) : undefined

@@ -20,9 +20,9 @@ import type { AnyPolicy } from "../utils/account.ts"
 const quota = Effect.provide(RetryQuota.layer({ initial: 100, successIncrement: 0 }))
 
 const paid = RetryPolicy.quotaGated({ cost: 1 })
-const endless = Backoff.fixed({ delay: 0 }).pipe(paid)
+const endless = Backoff.fixed(0).pipe(paid)
 const three = RetryPolicy.maxAttempts(endless, 4)
-const every = (delay: Duration.Input) => Backoff.fixed({ delay }).pipe(paid)
+const every = (delay: Duration.Input) => Backoff.fixed(delay).pipe(paid)
 
 type Loop = <A, E>(self: Effect.Effect<A, E>, policy: AnyPolicy) => Effect.Effect<A, E, RetryQuota.RetryQuota>
 const loops: ReadonlyArray<readonly [name: string, loop: Loop]> = [
@@ -109,7 +109,7 @@ describe("conditions", () => {
 
 describe("schedules", () => {
   const once = RetryPolicy.maxAttempts(every("1 second"), 2)
-  const slow = [every("5 seconds"), Backoff.exponential({ base: "5 seconds" }).pipe(paid), every("10 seconds")] as const
+  const slow = [every("5 seconds"), Backoff.exponential("5 seconds").pipe(paid), every("10 seconds")] as const
   const short = [once, every("5 seconds")] as const
 
   /** Seconds between the sends of a call that always fails, the first four. */
@@ -213,7 +213,7 @@ describe("schedules", () => {
 })
 
 describe("Stream.retry", () => {
-  const growing = Backoff.exponential({ base: "1 second" }).pipe(paid)
+  const growing = Backoff.exponential("1 second").pipe(paid)
   /** Seconds at which a stream is opened. */
   const opened = () => {
     const at: Array<number> = []

@@ -330,7 +330,7 @@ describe("RetryClassifier", () => {
 
       it.effect(`${name} is unchanged after a retried call`, () =>
         Effect.gen(function*() {
-          const policy = Backoff.fixed({ delay: 0 }).pipe(RetryPolicy.whileRetryable)
+          const policy = Backoff.fixed(0).pipe(RetryPolicy.whileRetryable)
           assert.strictEqual(yield* Effect.flip(withRetry(Effect.fail(error), policy)), error)
         }))
     }
@@ -396,7 +396,7 @@ describe("RetryClassifier", () => {
       Effect.gen(function*() {
         let sends = 0
         const call = Effect.suspend(() => ++sends < 3 ? Effect.fail("flaky") : Effect.succeed(sends))
-        const policy = Backoff.fixed({ delay: 0 }).pipe(RetryPolicy.whileRetryable)
+        const policy = Backoff.fixed(0).pipe(RetryPolicy.whileRetryable)
         assert.strictEqual(yield* Effect.flip(withRetry(call, policy)), "flaky")
         sends = 0
         const known = RetryClassifier.layer((error) =>

@@ -124,7 +124,7 @@ describe("RetryObserver", () => {
       const { events, tracer } = recording()
       const endless = Effect.retry(
         Effect.fail(new Transient()),
-        Backoff.fixed({ delay: "1 second" }).pipe(RetryPolicy.maxAttempts(500))
+        Backoff.fixed("1 second").pipe(RetryPolicy.maxAttempts(500))
       )
       const run = Effect.exit(Effect.withSpan(endless, "daemon")).pipe(Effect.provideService(Tracer.Tracer, tracer))
       yield* inTime(run)
@@ -193,7 +193,7 @@ describe("RetryObserver", () => {
       }).pipe(Effect.provide(ResourceLimiters.layer())))
   }
 
-  for (const [name, policy] of [["a quota", awsStandard], ["no quota", Backoff.fixed({ delay: 100 })]] as const) {
+  for (const [name, policy] of [["a quota", awsStandard], ["no quota", Backoff.fixed(100)]] as const) {
     it.effect(`the resource around a retry is given with each of its sends and outcomes, under a policy with ${name}`, () =>
       Effect.gen(function*() {
         const told: Array<string | undefined> = []

@@ -56,7 +56,7 @@ describe("RetryPolicy", () => {
         const twiceAfterTimeouts = RetryPolicy.mapDelay((delay, { info }) =>
           info?.timeout ? Duration.times(delay, 2) : delay
         )
-        const policy = Backoff.exponential({ base: 100 }).pipe(
+        const policy = Backoff.exponential(100).pipe(
           RetryPolicy.mapDelay((delay, { attempt }) => Duration.toMillis(delay) + attempt),
           twiceAfterTimeouts,
           RetryPolicy.capped(500)
@@ -69,7 +69,7 @@ describe("RetryPolicy", () => {
     for (const [answer, millis] of answers) {
       it.effect(`takes ${answer} for ${millis} ms`, () =>
         Effect.gen(function*() {
-          const policy = RetryPolicy.mapDelay(Backoff.fixed({ delay: 100 }), () => answer as number)
+          const policy = RetryPolicy.mapDelay(Backoff.fixed(100), () => answer as number)
           assert.deepStrictEqual(yield* decisions(policy, [transient]), [millis])
         }))
     }
@@ -77,7 +77,7 @@ describe("RetryPolicy", () => {
     it.effect("stops when it returns nothing, and what was taken for the retry goes back", () =>
       Effect.gen(function*() {
         let stops: ReadonlyArray<string> = []
-        const policy = Backoff.fixed({ delay: 1 }).pipe(
+        const policy = Backoff.fixed(1).pipe(
           RetryPolicy.mapDelay(() => undefined),
           RetryPolicy.mapDelay(() => assert.fail("asked after the end")),
           RetryPolicy.quotaGated({ cost: 14 })
@@ -95,7 +95,7 @@ describe("RetryPolicy", () => {
 
     it("refuses what is not a function", () => {
       assert.throws(
-        () => RetryPolicy.mapDelay(Backoff.fixed({ delay: 1 }), 100 as never),
+        () => RetryPolicy.mapDelay(Backoff.fixed(1), 100 as never),
         /RetryPolicy.mapDelay: f must be a function from a delay and a failure to a delay, got 100/
       )
     })
@@ -110,14 +110,14 @@ describe("RetryPolicy", () => {
             sends++
             return Effect.fail(transient)
           })
-          const policy = Backoff.fixed({ delay: 0 }).pipe(RetryPolicy.maxAttempts(attempts))
+          const policy = Backoff.fixed(0).pipe(RetryPolicy.maxAttempts(attempts))
           yield* Effect.exit(withRetry(call, policy))
           assert.strictEqual(sends, attempts)
         }))
     }
 
     it("limits reads them all, in whatever order they were applied", () => {
-      const free = Backoff.fixed({ delay: 1 })
+      const free = Backoff.fixed(1)
       assert.deepStrictEqual(RetryPolicy.limits(free), {
         maxAttempts: Infinity,
         deadline: Duration.infinity,
@@ -142,7 +142,7 @@ describe("RetryPolicy", () => {
 
     it.effect("withoutDeadline removes earlier deadlines, and no later one", () =>
       Effect.gen(function*() {
-        const hasty = Backoff.fixed({ delay: "1 second" }).pipe(RetryPolicy.deadline(1500))
+        const hasty = Backoff.fixed("1 second").pipe(RetryPolicy.deadline(1500))
         assert.deepStrictEqual(yield* decisions(hasty, repeated(transient, 3)), [1000, 1000, 1000])
         const sent = (policy: AnyPolicy) =>
           Effect.gen(function*() {
@@ -163,11 +163,11 @@ describe("RetryPolicy", () => {
 
     it.effect("maxAttempts keeps the smaller of two limits", () =>
       Effect.gen(function*() {
-        const policy = Backoff.fixed({ delay: 0 }).pipe(RetryPolicy.maxAttempts(2), RetryPolicy.maxAttempts(5))
+        const policy = Backoff.fixed(0).pipe(RetryPolicy.maxAttempts(2), RetryPolicy.maxAttempts(5))
         assert.deepStrictEqual(yield* decisions(policy, repeated(transient, 2)), [0, "max-attempts"])
       }))
 
-    const source = Backoff.fixed({ delay: 7 })
+    const source = Backoff.fixed(7)
 
     it.effect("of two limits the stricter applies, in whatever order", () =>
       Effect.gen(function*() {
@@ -225,14 +225,14 @@ describe("RetryPolicy", () => {
         const short = source.pipe(RetryPolicy.maxAttempts(2))
         const chosen = RetryPolicy.choose(() => short).pipe(RetryPolicy.withMaxAttempts(3))
         assert.deepStrictEqual(yield* decisions(chosen, repeated(transient, 3)), [7, 7, "max-attempts"])
-        const both = short.pipe(RetryPolicy.concat(Backoff.fixed({ delay: 9 })), RetryPolicy.withMaxAttempts(4))
+        const both = short.pipe(RetryPolicy.concat(Backoff.fixed(9)), RetryPolicy.withMaxAttempts(4))
         assert.deepStrictEqual(yield* decisions(both, repeated(transient, 4)), [7, 9, 9, "max-attempts"])
         assert.strictEqual(RetryPolicy.limits(RetryPolicy.concat(short, short)).maxAttempts, 3)
       }))
 
     it.effect("whileRetryable retries what is safe, and nothing the classifier does not know", () =>
       Effect.gen(function*() {
-        const policy = Backoff.fixed({ delay: 7 }).pipe(RetryPolicy.whileRetryable)
+        const policy = Backoff.fixed(7).pipe(RetryPolicy.whileRetryable)
         for (const error of [new Terminal(), new Unsure(), new Error("unknown"), "text", null, undefined, 7]) {
           const reason = error instanceof Terminal ? "final" : error instanceof Unsure ? "not-safe" : "unknown-error"
           assert.deepStrictEqual(yield* decisions(policy, [error]), [reason])
@@ -240,13 +240,13 @@ describe("RetryPolicy", () => {
         for (const error of [transient, new Throttled({}), new TimedOut()]) {
           assert.deepStrictEqual(yield* decisions(policy, [error]), [7])
         }
-        const bold = Backoff.fixed({ delay: 7 }).pipe(RetryPolicy.whileMaybeRetryable)
+        const bold = Backoff.fixed(7).pipe(RetryPolicy.whileMaybeRetryable)
         assert.deepStrictEqual(yield* decisions(bold, [new Unsure()]), [7])
         assert.deepStrictEqual(yield* decisions(bold, [new Terminal()]), ["final"])
       }))
 
     describe("deadline", () => {
-      const policy = Backoff.fixed({ delay: "1 second" }).pipe(RetryPolicy.deadline("10 seconds"))
+      const policy = Backoff.fixed("1 second").pipe(RetryPolicy.deadline("10 seconds"))
       const drivers = { "Effect.retry": Effect.retry, withRetry } as const
 
       for (const [form, run] of Object.entries(drivers) as ReadonlyArray<[string, typeof Effect.retry]>) {
@@ -269,7 +269,7 @@ describe("RetryPolicy", () => {
 
       it.effect("ends the call when the retry could not begin in time, without sleeping", () =>
         Effect.gen(function*() {
-          const slow = Backoff.fixed({ delay: "1 hour" }).pipe(RetryPolicy.deadline("1 minute"))
+          const slow = Backoff.fixed("1 hour").pipe(RetryPolicy.deadline("1 minute"))
           assert.strictEqual(yield* Effect.flip(withRetry(Effect.fail(transient), slow)), transient)
           assert.strictEqual(yield* Clock.currentTimeMillis, 0)
         }))
@@ -291,7 +291,7 @@ describe("RetryPolicy", () => {
 
       it.effect("does not hold back a poll that the quota refuses, if its retry would come too late anyway", () =>
         Effect.gen(function*() {
-          const policy = Backoff.fixed({ delay: "1 hour" }).pipe(
+          const policy = Backoff.fixed("1 hour").pipe(
             RetryPolicy.deadline("1 minute"),
             RetryPolicy.quotaGated({ cost: 5, longPolling: true })
           )
@@ -301,7 +301,7 @@ describe("RetryPolicy", () => {
 
       it.effect("ends the wait for a quota that others empty, in time for the delay after it", () =>
         Effect.gen(function*() {
-          const policy = Backoff.fixed({ delay: "1 second" }).pipe(
+          const policy = Backoff.fixed("1 second").pipe(
             RetryPolicy.deadline("10 seconds"),
             RetryPolicy.quotaGated({ cost: 5 })
           )
@@ -379,7 +379,7 @@ describe("RetryPolicy", () => {
             times.push(now)
             return Effect.fail(transient)
           })
-          const policy = Backoff.fixed({ delay: "1 second" }).pipe(
+          const policy = Backoff.fixed("1 second").pipe(
             RetryPolicy.deadline("7 seconds"),
             RetryPolicy.quotaGated({ cost: 5 })
           )
@@ -403,14 +403,14 @@ describe("RetryPolicy", () => {
             if (sends++ === 0) yield* TestClock.setTime(0)
             return yield* transient
           })
-          const policy = Backoff.fixed({ delay: 0 }).pipe(RetryPolicy.deadline("1 minute"), RetryPolicy.maxAttempts(3))
+          const policy = Backoff.fixed(0).pipe(RetryPolicy.deadline("1 minute"), RetryPolicy.maxAttempts(3))
           yield* Effect.exit(withRetry(call, policy))
           assert.strictEqual(sends, 3)
         }))
 
       it.effect("is the earlier of two", () =>
         Effect.gen(function*() {
-          const policy = Backoff.fixed({ delay: "2 seconds" }).pipe(
+          const policy = Backoff.fixed("2 seconds").pipe(
             RetryPolicy.deadline("1 second"),
             RetryPolicy.deadline("1 hour")
           )
@@ -435,7 +435,7 @@ describe("RetryPolicy", () => {
     const policies = orders.map((order): AnyPolicy =>
       order.reduce(
         (policy: AnyPolicy, gate) => gate(policy as any) as AnyPolicy,
-        Backoff.fixed({ delay: "2 seconds" }) as AnyPolicy
+        Backoff.fixed("2 seconds") as AnyPolicy
       )
     )
 
@@ -493,13 +493,13 @@ describe("RetryPolicy", () => {
   describe("quotaGated", () => {
     it.effect("refuses a cost above the capacity immediately, also where the quota would wait", () =>
       Effect.gen(function*() {
-        const policy = Backoff.fixed({ delay: 0 }).pipe(RetryPolicy.quotaGated({ cost: 11 }))
+        const policy = Backoff.fixed(0).pipe(RetryPolicy.quotaGated({ cost: 11 }))
         assert.deepStrictEqual(yield* decisions(policy, [transient]), ["quota-exhausted"])
       }).pipe(Effect.provide(RetryQuota.layer({ capacity: 10, refillPerSecond: 1, onExceeded: "wait" }))))
 
     it.effect("charges a throttle that is a timeout, too, as a throttle", () =>
       Effect.gen(function*() {
-        const policy = Backoff.fixed({ delay: 0 }).pipe(
+        const policy = Backoff.fixed(0).pipe(
           RetryPolicy.quotaGated({ cost: 1, timeoutCost: 10, throttlingCost: 5 })
         )
         yield* Effect.exit(
@@ -513,7 +513,7 @@ describe("RetryPolicy", () => {
 
     it.effect("does not wait for tokens that a retry without a delay does not need", () =>
       Effect.gen(function*() {
-        const policy = Backoff.fixed({ delay: 100 }).pipe(
+        const policy = Backoff.fixed(100).pipe(
           RetryPolicy.honorRetryAfter({ atMost: "1 second", beyond: "stop" }),
           RetryPolicy.quotaGated({ cost: 5 })
         )
@@ -530,7 +530,7 @@ describe("RetryPolicy", () => {
           times.push(now)
           return times.length < 2 ? Effect.fail(transient) : Effect.succeed("ok")
         })
-        const policy = Backoff.fixed({ delay: 100 }).pipe(RetryPolicy.quotaGated({ cost: 5 }))
+        const policy = Backoff.fixed(100).pipe(RetryPolicy.quotaGated({ cost: 5 }))
         const fiber = yield* Effect.forkChild(withRetry(call, policy))
         yield* TestClock.adjust("1 minute")
         assert.strictEqual(yield* Fiber.join(fiber), "ok")
@@ -540,7 +540,7 @@ describe("RetryPolicy", () => {
     it.effect("waits for a quota that refills even if the delay after that never ends", () =>
       Effect.gen(function*() {
         const delays: Array<number> = []
-        const policy = Backoff.fixed({ delay: 100 }).pipe(
+        const policy = Backoff.fixed(100).pipe(
           RetryPolicy.mapDelay(() => Infinity),
           RetryPolicy.quotaGated({ cost: 5 })
         )
@@ -576,7 +576,7 @@ describe("RetryPolicy", () => {
   describe("delays", () => {
     it.effect("capped bounds the result of jitter when applied after it, and its start when applied before", () =>
       Effect.gen(function*() {
-        const base = Backoff.exponential({ base: "8 seconds" })
+        const base = Backoff.exponential("8 seconds")
         const half = Effect.provideService(Random.Random, constantRandom(0.5))
         const after = base.pipe(RetryPolicy.jittered("full"), RetryPolicy.capped("20 seconds"))
         const before = base.pipe(RetryPolicy.capped("20 seconds"), RetryPolicy.jittered("full"))
@@ -596,7 +596,7 @@ describe("RetryPolicy", () => {
       ([jitter, base, cap, random, share]) =>
         Effect.gen(function*() {
           for (const mode of [jitter, { proportional: share }] as const) {
-            const policy = Backoff.exponential({ base }).pipe(
+            const policy = Backoff.exponential(base).pipe(
               RetryPolicy.jittered(mode),
               RetryPolicy.honorRetryAfter(),
               RetryPolicy.capped(cap)
@@ -611,14 +611,14 @@ describe("RetryPolicy", () => {
     )
 
     const extremes: ReadonlyArray<readonly [string, RetryPolicy.RetryPolicy]> = [
-      ["exponential", Backoff.exponential({ base: "1 second", cap: "20 seconds" })],
+      ["exponential", Backoff.exponential("1 second", 2, { cap: "20 seconds" })],
       [
         "exponential, full jitter then cap",
-        Backoff.exponential({ base: "1 second" }).pipe(RetryPolicy.capped("20 seconds"))
+        Backoff.exponential("1 second").pipe(RetryPolicy.capped("20 seconds"))
       ],
-      ["linear", Backoff.linear({ base: "1 second", cap: "20 seconds" })],
-      ["fibonacci", Backoff.fibonacci({ base: "1 second", cap: "20 seconds" })],
-      ["a factor of 10", Backoff.exponential({ base: "1 second", factor: 10, cap: "20 seconds" })]
+      ["linear", Backoff.linear("1 second", { cap: "20 seconds" })],
+      ["fibonacci", Backoff.fibonacci("1 second", { cap: "20 seconds" })],
+      ["a factor of 10", Backoff.exponential("1 second", 10, { cap: "20 seconds" })]
     ]
     for (const [name, policy] of extremes) {
       for (const retry of [1024, 1025, 1100, 1_000_000]) {
@@ -641,7 +641,7 @@ describe("RetryPolicy", () => {
 
     it.effect("without a cap saturates, and never becomes Infinity or NaN", () =>
       Effect.gen(function*() {
-        const policy = Backoff.exponential({ base: "1 second" }).pipe(RetryPolicy.jittered("full"))
+        const policy = Backoff.exponential("1 second").pipe(RetryPolicy.jittered("full"))
         const { adjusts, source } = compiledOf(policy)
         const failure = {
           error: transient,
@@ -653,7 +653,7 @@ describe("RetryPolicy", () => {
           random: constantRandom(0)
         }
         assert.strictEqual(typeof source === "function" ? delayOf(source, adjusts, failure) : NaN, 0)
-        const last = (yield* decisions(Backoff.exponential({ base: "1 second", factor: 1e6 }), repeated(transient, 60)))
+        const last = (yield* decisions(Backoff.exponential("1 second", 1e6), repeated(transient, 60)))
           .at(-1)
         assert.strictEqual(last, Number.MAX_SAFE_INTEGER)
       }))
@@ -676,9 +676,9 @@ describe("RetryPolicy", () => {
 
       it.effect("applies to the delays after a throttle too", () =>
         Effect.gen(function*() {
-          const policy = Backoff.fixed({ delay: 1 }).pipe(
+          const policy = Backoff.fixed(1).pipe(
             RetryPolicy.whenThrottled(
-              Backoff.fixed({ delay: 1 }).pipe(RetryPolicy.honorRetryAfter({ beyond: "stop" }))
+              Backoff.fixed(1).pipe(RetryPolicy.honorRetryAfter({ beyond: "stop" }))
             )
           )
           assert.deepStrictEqual(
@@ -690,7 +690,7 @@ describe("RetryPolicy", () => {
       for (const [options, hint, expected] of rows) {
         it.effect(`${JSON.stringify(options)}: a hint of ${hint} ms on a delay of 1 s gives ${expected}`, () =>
           Effect.gen(function*() {
-            const policy = Backoff.fixed({ delay: "1 second" }).pipe(RetryPolicy.honorRetryAfter(options))
+            const policy = Backoff.fixed("1 second").pipe(RetryPolicy.honorRetryAfter(options))
             assert.deepStrictEqual(yield* decisions(policy, [new Throttled({ retryAfter: hint })]), [expected])
           }))
       }
@@ -704,8 +704,8 @@ describe("RetryPolicy", () => {
 
     it.effect("whenThrottled uses the other delays after a throttle, and keeps counting", () =>
       Effect.gen(function*() {
-        const policy = Backoff.exponential({ base: 50 }).pipe(
-          RetryPolicy.whenThrottled(Backoff.exponential({ base: 1000 }))
+        const policy = Backoff.exponential(50).pipe(
+          RetryPolicy.whenThrottled(Backoff.exponential(1000))
         )
         const throttled = new Throttled({})
         assert.deepStrictEqual(
@@ -716,7 +716,7 @@ describe("RetryPolicy", () => {
 
     it.effect("a backoff caps again after proportional jitter", () =>
       Effect.gen(function*() {
-        const policy = Backoff.exponential({ base: 600, cap: 1000, jitter: { proportional: 0.5 } })
+        const policy = Backoff.exponential(600, 2, { cap: 1000, jitter: { proportional: 0.5 } })
         const high = Effect.provideService(
           decisions(policy, repeated(transient, 3)),
           Random.Random,
@@ -727,7 +727,7 @@ describe("RetryPolicy", () => {
 
     it.effect("decorrelated grows from its own delay, not from what later steps make of it", () =>
       Effect.gen(function*() {
-        const policy = Backoff.decorrelated({ base: 100, cap: 10_000 }).pipe(RetryPolicy.capped(150))
+        const policy = Backoff.decorrelated(100, { cap: 10_000 }).pipe(RetryPolicy.capped(150))
         const { source } = compiledOf(policy)
         const seen: Array<number> = []
         const run = Effect.provideService(decisions(policy, repeated(transient, 3)), Random.Random, constantRandom(0.5))
@@ -747,7 +747,7 @@ describe("RetryPolicy", () => {
 
     it.effect("decorrelated starts at base and stays between base and three times the delay before", () =>
       Effect.gen(function*() {
-        const policy = Backoff.decorrelated({ base: 100, cap: 10_000 })
+        const policy = Backoff.decorrelated(100, { cap: 10_000 })
         const delays = (yield* Effect.provideService(
           decisions(policy, repeated(transient, 6)),
           Random.Random,
@@ -856,7 +856,7 @@ describe("RetryPolicy", () => {
 
   it.effect("is a Schedule like any other", () =>
     Effect.gen(function*() {
-      const policy = Backoff.exponential({ base: 100 })
+      const policy = Backoff.exponential(100)
       assert.isTrue(Schedule.isSchedule(policy))
       assert.isTrue(RetryPolicy.isRetryPolicy(policy))
       assert.isFalse(RetryPolicy.isRetryPolicy(Schedule.forever))
@@ -880,29 +880,27 @@ describe("RetryPolicy", () => {
     const bad: ReadonlyArray<readonly [string, unknown, () => unknown]> = [
       ...[NaN, Infinity, -1, "soon", null].flatMap((base: any) =>
         [
-          ["base", base, () => Backoff.exponential({ base })],
-          ["base", base, () => Backoff.linear({ base })],
-          ["base", base, () => Backoff.fibonacci({ base })],
-          ["base", base, () => Backoff.decorrelated({ base, cap: 1000 })],
-          ["delay", base, () => Backoff.fixed({ delay: base })],
-          ["increment", base, () => Backoff.linear({ base: 1, increment: base })]
+          ["base", base, () => Backoff.exponential(base)],
+          ["base", base, () => Backoff.linear(base)],
+          ["base", base, () => Backoff.fibonacci(base)],
+          ["base", base, () => Backoff.decorrelated(base, { cap: 1000 })],
+          ["delay", base, () => Backoff.fixed(base)],
+          ["increment", base, () => Backoff.linear(1, { increment: base })]
         ] as const
       ),
-      ...[NaN, Infinity, 0, 0.5, -2].map((factor) =>
-        ["factor", factor, () => Backoff.exponential({ base: 1, factor })] as const
-      ),
+      ...[NaN, Infinity, 0, 0.5, -2].map((factor) => ["factor", factor, () => Backoff.exponential(1, factor)] as const),
       ...[NaN, Infinity, 0, -1].flatMap((cap) =>
         [
-          ["cap", cap, () => Backoff.exponential({ base: 1, cap })],
+          ["cap", cap, () => Backoff.exponential(1, 2, { cap })],
           ["cap", cap, () => RetryPolicy.capped(cap)],
-          ["cap", cap, () => Backoff.decorrelated({ base: 1, cap })]
+          ["cap", cap, () => Backoff.decorrelated(1, { cap })]
         ] as const
       ),
-      ["cap", "1 second", () => Backoff.exponential({ base: "2 seconds", cap: "1 second" })],
-      ["cap", 99, () => Backoff.decorrelated({ base: 100, cap: 99 })],
+      ["cap", "1 second", () => Backoff.exponential("2 seconds", 2, { cap: "1 second" })],
+      ["cap", 99, () => Backoff.decorrelated(100, { cap: 99 })],
       ["jitter", "half", () => RetryPolicy.jittered("half" as "full")],
       ["proportional", 1.1, () => RetryPolicy.jittered({ proportional: 1.1 })],
-      ["proportional", NaN, () => Backoff.fixed({ delay: 1, jitter: { proportional: NaN } })],
+      ["proportional", NaN, () => Backoff.fixed(1, { jitter: { proportional: NaN } })],
       ...[NaN, 0, -1, 1.5, "3", 2 ** 53].map((attempts) =>
         ["maxAttempts", attempts, () => RetryPolicy.maxAttempts(attempts as number)] as const
       ),
@@ -955,8 +953,8 @@ describe("RetryPolicy", () => {
     it("nothing valid", () => {
       RetryPolicy.maxAttempts(Infinity)
       RetryPolicy.maxAttempts(2 ** 53 - 1)
-      Backoff.exponential({ base: 0, cap: 1 })
-      Backoff.exponential({ base: "20 seconds", cap: "20 seconds", factor: 1 })
+      Backoff.exponential(0, 2, { cap: 1 })
+      Backoff.exponential("20 seconds", 1, { cap: "20 seconds" })
       RetryPolicy.quotaGated({ cost: 0 })
     })
   })

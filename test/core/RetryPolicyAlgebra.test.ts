@@ -33,8 +33,8 @@ const loops = {
   "Effect.retry": (policy: AnyPolicy) => accountOf((call) => Effect.retry(call, policy), 9)
 }
 
-const slow = Backoff.fixed({ delay: 100 }).pipe(RetryPolicy.maxAttempts(3), RetryPolicy.quotaGated)
-const quick = Backoff.fixed({ delay: 50 }).pipe(RetryPolicy.maxAttempts(4), RetryPolicy.quotaGated({ cost: 7 }))
+const slow = Backoff.fixed(100).pipe(RetryPolicy.maxAttempts(3), RetryPolicy.quotaGated)
+const quick = Backoff.fixed(50).pipe(RetryPolicy.maxAttempts(4), RetryPolicy.quotaGated({ cost: 7 }))
 const named = Schedule.exponential("100 millis")
 
 /** A call that fails nine times, with 100 tokens. */
@@ -107,10 +107,10 @@ describe("whenThrottled", () => {
 
   it.effect("keeps the limits of both", () =>
     Effect.gen(function*() {
-      const policy = Backoff.fixed({ delay: 1 }).pipe(
+      const policy = Backoff.fixed(1).pipe(
         RetryPolicy.maxAttempts(4),
         RetryPolicy.whenThrottled(
-          Backoff.linear({ base: 10 }).pipe(RetryPolicy.while(({ attempt }) => attempt !== 3), RetryPolicy.capped(30))
+          Backoff.linear(10).pipe(RetryPolicy.while(({ attempt }) => attempt !== 3), RetryPolicy.capped(30))
         )
       )
       assert.deepStrictEqual(yield* decisions(policy, [other, throttled, other, throttled]), [1, 20, 1, "max-attempts"])
@@ -129,7 +129,7 @@ describe("whenThrottled", () => {
 describe("choose", () => {
   it.effect("counts failures once, for all of them", () =>
     Effect.gen(function*() {
-      const [one, other] = [Backoff.linear({ base: 1 }), Backoff.linear({ base: 100 })]
+      const [one, other] = [Backoff.linear(1), Backoff.linear(100)]
       const policy = RetryPolicy.choose(({ info }) => info?.throttling ? other : one)
       const [calm, throttled] = [new Transient(), new Throttled({})]
       assert.deepStrictEqual(yield* decisions(policy, [calm, throttled, calm, throttled]), [1, 200, 3, 400])
@@ -138,12 +138,12 @@ describe("choose", () => {
   it.effect("counts failures once, for policies of policies too", () =>
     Effect.gen(function*() {
       const odd = RetryPolicy.max([
-        Backoff.linear({ base: 10 }).pipe(RetryPolicy.maxAttempts(7)),
+        Backoff.linear(10).pipe(RetryPolicy.maxAttempts(7)),
         RetryPolicy.immediate
       ])
       const even = RetryPolicy.concat(
-        RetryPolicy.maxAttempts(Backoff.linear({ base: 100 }), 4),
-        Backoff.linear({ base: 1000 })
+        RetryPolicy.maxAttempts(Backoff.linear(100), 4),
+        Backoff.linear(1000)
       )
       const policy = RetryPolicy.choose(({ attempt }) => attempt % 2 === 1 ? odd : even)
       const failures = Array.from({ length: 7 }, () => new Transient())
@@ -259,7 +259,7 @@ describe("provided", () => {
     let builds = 0
     const { layer, passes } = countingGate()
     const quota = Layer.tap(RetryQuota.layer({ capacity: 20 }), () => Effect.sync(() => void builds++))
-    const policy: RetryPolicy.RetryPolicy = Backoff.fixed({ delay: 100 }).pipe(
+    const policy: RetryPolicy.RetryPolicy = Backoff.fixed(100).pipe(
       RetryPolicy.maxAttempts(3),
       RetryPolicy.quotaGated,
       RetryPolicy.provided(Layer.merge(quota, layer))
@@ -407,7 +407,7 @@ describe("what a join takes over from what is around it, and leaves to it", () =
       yield* TestClock.adjust("1 hour")
       return { millis: (yield* Fiber.join(fiber)) - started }
     })
-  const second = Backoff.fixed({ delay: "1 second" }).pipe(RetryPolicy.maxAttempts(4), RetryPolicy.quotaGated)
+  const second = Backoff.fixed("1 second").pipe(RetryPolicy.maxAttempts(4), RetryPolicy.quotaGated)
   const dear = second.pipe(RetryPolicy.withQuota({ cost: 7 }))
 
   it.effect("a deadline around it bounds its wait for tokens", () =>

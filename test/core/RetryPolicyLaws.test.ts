@@ -36,10 +36,10 @@ const loops = {
 /** A source, three combinators at most, and an end. */
 const policyOf = (chance: Chance): AnyPolicy => {
   let policy: AnyPolicy = chance.pick([
-    () => Backoff.exponential({ base: chance.pick([10, 50, 100]) }),
-    () => Backoff.fixed({ delay: chance.pick([0, 30, 200]) }),
-    () => Backoff.linear({ base: chance.pick([20, 70]) }),
-    () => Backoff.fibonacci({ base: 25 })
+    () => Backoff.exponential(chance.pick([10, 50, 100])),
+    () => Backoff.fixed(chance.pick([0, 30, 200])),
+    () => Backoff.linear(chance.pick([20, 70])),
+    () => Backoff.fibonacci(25)
   ])()
   for (let n = 0; n < 3; n++) {
     policy = chance.pick<(self: AnyPolicy) => AnyPolicy>([
@@ -107,7 +107,7 @@ const laws: { readonly [name: string]: Law } = {
   "never is the left identity of concat": ({ concat, p }) => [concat(never, p), p],
   "never is the right identity of concat": ({ concat, p }) => [concat(p, never), p],
   "capped(c) is min with spaced(c)": ({ min }) => {
-    const endless = Backoff.exponential({ base: 10 }).pipe(RetryPolicy.quotaGated({ cost: 3 }))
+    const endless = Backoff.exponential(10).pipe(RetryPolicy.quotaGated({ cost: 3 }))
     const limited = Schedule.upTo({ times: 4 })
     return [limited(min([endless, Schedule.spaced(40)])), limited(RetryPolicy.capped(endless, 40))]
   },

@@ -24,7 +24,7 @@ import { inspect } from "node:util"
 type AnyPolicy = RetryPolicy.RetryPolicy<never, unknown, unknown>
 
 const myDelay = () => 100
-const standard = `Backoff.exponential({ base: "1 second", factor: 2 }).pipe(RetryPolicy.jittered("full"), ` +
+const standard = `Backoff.exponential("1 second").pipe(RetryPolicy.jittered("full"), ` +
   `RetryPolicy.capped("20 seconds"), RetryPolicy.honorRetryAfter({ atMost: "20 seconds" }), ` +
   `RetryPolicy.maxAttempts(3), RetryPolicy.whileRetryable, RetryPolicy.quotaGated({ cost: 5, timeoutCost: 10 }))`
 
@@ -34,32 +34,34 @@ const texts: ReadonlyArray<readonly [AnyPolicy, string]> = [
   [awsAdaptive, standard.slice(0, -1) + ", RetryPolicy.requires(AdaptiveRateLimiter.AdaptiveRateLimiter))"],
   [
     awsStandard2026,
-    `Backoff.exponential({ base: "50 millis", cap: "20 seconds", jitter: "full" }).pipe(RetryPolicy.whenThrottled(` +
-    `Backoff.exponential({ base: "1 second" }).pipe(RetryPolicy.capped("20 seconds"), RetryPolicy.jittered("full"))), ` +
+    `Backoff.exponential("50 millis", 2, { cap: "20 seconds", jitter: "full" }).pipe(RetryPolicy.whenThrottled(` +
+    `Backoff.exponential("1 second").pipe(RetryPolicy.capped("20 seconds"), RetryPolicy.jittered("full"))), ` +
     `RetryPolicy.honorRetryAfter({ overshoot: "5 seconds" }), RetryPolicy.maxAttempts(3), RetryPolicy.whileRetryable, ` +
     `RetryPolicy.quotaGated({ cost: 14, throttlingCost: 5 }))`
   ],
   [
-    Backoff.linear({ base: 1500, increment: "1 minute" }),
-    `Backoff.linear({ base: "1500 millis", increment: "60 seconds" })`
+    Backoff.linear(1500, { increment: "1 minute" }),
+    `Backoff.linear("1500 millis", { increment: "60 seconds" })`
   ],
   [
-    Backoff.fibonacci({ base: "2 days", jitter: { proportional: 0.5 } }),
-    `Backoff.fibonacci({ base: "172800 seconds", jitter: { proportional: 0.5 } })`
+    Backoff.fibonacci("2 days", { jitter: { proportional: 0.5 } }),
+    `Backoff.fibonacci("172800 seconds", { jitter: { proportional: 0.5 } })`
   ],
-  [Backoff.fixed({ delay: 0 }), `Backoff.fixed({ delay: "0 seconds" })`],
-  [Backoff.fixed({ delay: Duration.hours(36) }), `Backoff.fixed({ delay: "129600 seconds" })`],
-  [Backoff.fixed({ delay: 0.5 }), `Backoff.fixed({ delay: 0.5 })`],
+  [Backoff.exponential("1 second", 1.5), `Backoff.exponential("1 second", 1.5)`],
+  [Backoff.exponential("1 second", 3, { cap: "1 minute" }), `Backoff.exponential("1 second", 3, { cap: "60 seconds" })`],
+  [Backoff.fixed(0), `Backoff.fixed("0 seconds")`],
+  [Backoff.fixed(Duration.hours(36)), `Backoff.fixed("129600 seconds")`],
+  [Backoff.fixed(0.5), `Backoff.fixed(0.5)`],
   [
-    Backoff.decorrelated({ base: 100, cap: "10 seconds" }),
-    `Backoff.decorrelated({ base: "100 millis", cap: "10 seconds" })`
-  ],
-  [
-    Backoff.decorrelated({ base: 100, cap: "10 seconds", additive: true }),
-    `Backoff.decorrelated({ base: "100 millis", cap: "10 seconds", additive: true })`
+    Backoff.decorrelated(100, { cap: "10 seconds" }),
+    `Backoff.decorrelated("100 millis", { cap: "10 seconds" })`
   ],
   [
-    Backoff.fixed({ delay: 1 }).pipe(
+    Backoff.decorrelated(100, { cap: "10 seconds", additive: true }),
+    `Backoff.decorrelated("100 millis", { cap: "10 seconds", additive: true })`
+  ],
+  [
+    Backoff.fixed(1).pipe(
       RetryPolicy.whileMaybeRetryable,
       RetryPolicy.deadline("1 minute"),
       RetryPolicy.outermostOnly,
@@ -67,26 +69,26 @@ const texts: ReadonlyArray<readonly [AnyPolicy, string]> = [
       RetryPolicy.honorRetryAfter(),
       RetryPolicy.honorRetryAfter({ beyond: "stop" })
     ),
-    `Backoff.fixed({ delay: "1 millis" }).pipe(RetryPolicy.whileMaybeRetryable, RetryPolicy.deadline("60 seconds"), ` +
+    `Backoff.fixed("1 millis").pipe(RetryPolicy.whileMaybeRetryable, RetryPolicy.deadline("60 seconds"), ` +
     `RetryPolicy.outermostOnly, RetryPolicy.maxAttempts(Infinity), RetryPolicy.honorRetryAfter(), ` +
     `RetryPolicy.honorRetryAfter({ beyond: "stop" }))`
   ],
   [RetryPolicy.fromDelay(myDelay), `RetryPolicy.fromDelay(myDelay)`],
   [RetryPolicy.fromDelay(() => 1), `RetryPolicy.fromDelay(<function>)`],
   [
-    Backoff.fixed({ delay: 1 }).pipe(RetryPolicy.withoutDeadline, RetryPolicy.mapDelay(() => 1)),
-    `Backoff.fixed({ delay: "1 millis" }).pipe(RetryPolicy.withoutDeadline, RetryPolicy.mapDelay(<function>))`
+    Backoff.fixed(1).pipe(RetryPolicy.withoutDeadline, RetryPolicy.mapDelay(() => 1)),
+    `Backoff.fixed("1 millis").pipe(RetryPolicy.withoutDeadline, RetryPolicy.mapDelay(<function>))`
   ],
   [
     RetryPolicy.fromSchedule(Schedule.recurs(3)).pipe(RetryPolicy.maxAttempts(2)),
     `RetryPolicy.fromSchedule(<schedule>).pipe(RetryPolicy.maxAttempts(2))`
   ],
   [
-    Backoff.fixed({ delay: 1 }).pipe(
+    Backoff.fixed(1).pipe(
       RetryGrpc.honorPushback(),
       RetryGrpc.honorPushback({ atMost: "30 seconds", beyond: "clamp" })
     ),
-    `Backoff.fixed({ delay: "1 millis" }).pipe(RetryGrpc.honorPushback(), ` +
+    `Backoff.fixed("1 millis").pipe(RetryGrpc.honorPushback(), ` +
     `RetryGrpc.honorPushback({ atMost: "30 seconds", beyond: "clamp" }))`
   ],
   [
@@ -110,7 +112,7 @@ const texts: ReadonlyArray<readonly [AnyPolicy, string]> = [
   ],
   [
     GeneralReference.policy(),
-    `Backoff.exponential({ base: "100 millis" }).pipe(RetryPolicy.capped("20 seconds"), RetryPolicy.maxAttempts(4), ` +
+    `Backoff.exponential("100 millis").pipe(RetryPolicy.capped("20 seconds"), RetryPolicy.maxAttempts(4), ` +
     `RetryPolicy.whileRetryable)`
   ],
   [
@@ -133,7 +135,7 @@ describe("a policy is data", () => {
   }
 
   it("is the same however its options are spelled, and whether combinators come first or last", () => {
-    const last = Backoff.exponential({ base: "50 millis", cap: 20_000 }).pipe(
+    const last = Backoff.exponential("50 millis", 2, { cap: 20_000 }).pipe(
       RetryPolicy.capped(Duration.seconds(10)),
       RetryPolicy.jittered("equal"),
       RetryPolicy.honorRetryAfter({ atMost: "1 minute", beyond: undefined }),
@@ -141,14 +143,14 @@ describe("a policy is data", () => {
       RetryPolicy.deadline("90 seconds"),
       RetryPolicy.quotaGated({ cost: 5, longPolling: false })
     )
-    const capped = RetryPolicy.capped(Backoff.exponential({ base: 50, cap: "20 seconds" }), "10 seconds")
+    const capped = RetryPolicy.capped(Backoff.exponential(50, 2, { cap: "20 seconds" }), "10 seconds")
     const hinted = RetryPolicy.honorRetryAfter(RetryPolicy.jittered(capped, "equal"), { atMost: 60_000 })
     const limited = RetryPolicy.deadline(RetryPolicy.maxAttempts(hinted, 4), "90 seconds")
     const first = RetryPolicy.quotaGated(limited, { cost: 5 })
     assert.strictEqual(String(first), String(last))
     assert.isTrue(Equal.equals(first, last))
     assert.strictEqual(Hash.hash(first), Hash.hash(last))
-    const plain = Backoff.fixed({ delay: 1 })
+    const plain = Backoff.fixed(1)
     assert.isTrue(Equal.equals(RetryPolicy.honorRetryAfter(plain), plain.pipe(RetryPolicy.honorRetryAfter())))
     assert.isTrue(Equal.equals(RetryPolicy.honorRetryAfter(plain), plain.pipe(RetryPolicy.honorRetryAfter)))
     assert.isTrue(Equal.equals(RetryGrpc.honorPushback(plain), plain.pipe(RetryGrpc.honorPushback())))
@@ -162,12 +164,12 @@ describe("a policy is data", () => {
       }
     }
     assert.strictEqual(HashSet.size(HashSet.fromIterable([...policies, ...policies])), policies.length)
-    const plain = Backoff.fixed({ delay: 100 })
+    const plain = Backoff.fixed(100)
     const [capped, jittered] = [RetryPolicy.capped(50), RetryPolicy.jittered("full")]
     assert.isFalse(Equal.equals(plain.pipe(capped, jittered), plain.pipe(jittered, capped)))
     assert.isTrue(Equal.equals(RetryPolicy.fromDelay(myDelay), RetryPolicy.fromDelay(myDelay)))
     assert.strictEqual(Hash.hash(RetryPolicy.fromDelay(myDelay)), Hash.hash(RetryPolicy.fromDelay(myDelay)))
-    assert.notStrictEqual(Hash.hash(Backoff.fixed({ delay: 1 })), Hash.hash(Backoff.fixed({ delay: 2 })))
+    assert.notStrictEqual(Hash.hash(Backoff.fixed(1)), Hash.hash(Backoff.fixed(2)))
     assert.isFalse(Equal.equals(RetryPolicy.fromDelay(() => 1), RetryPolicy.fromDelay(() => 1)))
     const schedule = Schedule.recurs(3)
     assert.isTrue(Equal.equals(RetryPolicy.fromSchedule(schedule), RetryPolicy.fromSchedule(schedule)))
@@ -178,8 +180,8 @@ describe("a policy is data", () => {
   it("keeps what it was given, whatever becomes of the object it was given in", () => {
     const jitter = { proportional: 0.5 }
     const policies = [
-      Backoff.fixed({ delay: 1, jitter }),
-      Backoff.fixed({ delay: 1 }).pipe(RetryPolicy.jittered(jitter))
+      Backoff.fixed(1, { jitter }),
+      Backoff.fixed(1).pipe(RetryPolicy.jittered(jitter))
     ]
     const before = policies.map(String)
     jitter.proportional = 1
@@ -189,7 +191,7 @@ describe("a policy is data", () => {
   it("turns into JSON: its steps, in the words of the API", () => {
     assert.deepStrictEqual(JSON.parse(JSON.stringify(awsStandard)), {
       steps: [
-        { exponential: { base: "1 second", factor: 2 } },
+        { exponential: { base: "1 second" } },
         { jittered: "full" },
         { capped: "20 seconds" },
         { honorRetryAfter: { atMost: "20 seconds" } },
@@ -223,7 +225,7 @@ describe("a policy is data", () => {
 
   it("checks what a combinator is given before any policy comes", () => {
     assert.throws(() => RetryPolicy.capped(0), InvalidOption)
-    assert.throws(() => RetryPolicy.capped(Backoff.fixed({ delay: 1 }), 0), InvalidOption)
+    assert.throws(() => RetryPolicy.capped(Backoff.fixed(1), 0), InvalidOption)
     assert.throws(() => RetryPolicy.honorRetryAfter({ atMost: -1 }), /RetryPolicy.honorRetryAfter: atMost/)
   })
 })

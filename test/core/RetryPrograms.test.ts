@@ -94,9 +94,9 @@ class Policies {
   private leaf(): AnyPolicy {
     const { chance, costs } = this
     const base: AnyPolicy = chance.pick([
-      () => Backoff.exponential({ base: 100 }),
-      () => Backoff.fixed({ delay: 300 }),
-      () => Backoff.fixed({ delay: 0 })
+      () => Backoff.exponential(100),
+      () => Backoff.fixed(300),
+      () => Backoff.fixed(0)
     ])().pipe(RetryPolicy.maxAttempts(1 + chance.below(4)))
     const gated = chance.isLikely(0.8) ? RetryPolicy.quotaGated(base, { cost: chance.pick(costs) }) : base
     return chance.isLikely(0.2) ? RetryPolicy.deadline(gated, 200 + chance.below(2000)) : gated

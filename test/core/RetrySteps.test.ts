@@ -16,8 +16,8 @@ import { Transient } from "../utils/call.ts"
 
 class Gate extends SendGate.Service<Gate>()("test/RetrySteps") {}
 
-const P = Backoff.fixed({ delay: 0 }).pipe(RetryPolicy.maxAttempts(3), RetryPolicy.quotaGated({ cost: 5 }))
-const R = Backoff.fixed({ delay: 0 }).pipe(RetryPolicy.maxAttempts(4), RetryPolicy.quotaGated({ cost: 7 }))
+const P = Backoff.fixed(0).pipe(RetryPolicy.maxAttempts(3), RetryPolicy.quotaGated({ cost: 5 }))
+const R = Backoff.fixed(0).pipe(RetryPolicy.maxAttempts(4), RetryPolicy.quotaGated({ cost: 7 }))
 
 type Send = Effect.Effect<number, Transient>
 type Form = (send: Send) => Effect.Effect<unknown, unknown, RetryQuota.RetryQuota>

@@ -142,7 +142,7 @@ const places: ReadonlyArray<Place> = [
   }
 ]
 
-const policy = Backoff.exponential({ base: "1 second" }).pipe(RetryPolicy.maxAttempts(4))
+const policy = Backoff.exponential("1 second").pipe(RetryPolicy.maxAttempts(4))
 
 describe("a policy as the schedule of", () => {
   const acts = ({ run }: Place, policy: Free) =>
@@ -210,7 +210,7 @@ describe("what is retried in the place of", () => {
 })
 
 describe("a policy in a loop of one's own", () => {
-  const paid = Backoff.fixed({ delay: 100 }).pipe(RetryPolicy.maxAttempts(3), RetryPolicy.quotaGated)
+  const paid = Backoff.fixed(100).pipe(RetryPolicy.maxAttempts(3), RetryPolicy.quotaGated)
   type Step = (error: Transient) => Effect.Effect<unknown, unknown, RetryQuota.RetryQuota>
   const looping = (call: Call, step: Step): Effect.Effect<string, Transient, RetryQuota.RetryQuota> =>
     Effect.catch(call, (error) =>

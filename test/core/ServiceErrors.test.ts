@@ -149,7 +149,7 @@ describe("the recipe of the page for other drivers", () => {
     [{ message: "WRONGTYPE Operation against a key" }, 1]
   ])("%j: %d sends", async (fields, sends) => {
     let sent = 0
-    const policy = Backoff.fixed({ delay: 0 }).pipe(RetryPolicy.whileRetryable, RetryPolicy.maxAttempts(3))
+    const policy = Backoff.fixed(0).pipe(RetryPolicy.whileRetryable, RetryPolicy.maxAttempts(3))
     const send = () => {
       sent++
       return Promise.reject(Object.assign(new Error(), fields))
@@ -203,7 +203,7 @@ describe("Google", () => {
 
   it.effect("RetryHttp reads it, and gives up on a quota per day", () =>
     Effect.gen(function*() {
-      const policy = Backoff.fixed({ delay: 0 }).pipe(
+      const policy = Backoff.fixed(0).pipe(
         RetryPolicy.whileRetryable,
         RetryPolicy.honorRetryAfter({ atMost: "1 minute" }),
         RetryPolicy.maxAttempts(2)

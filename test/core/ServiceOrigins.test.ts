@@ -352,7 +352,7 @@ describe("what comes from where", () => {
             return HttpClientResponse.fromWeb(request, new Response(null, { status: 503 }))
           })
         )
-        const policy = Backoff.fixed({ delay: 0 }).pipe(RetryPolicy.maxAttempts(3), RetryPolicy.quotaGated({ cost: 5 }))
+        const policy = Backoff.fixed(0).pipe(RetryPolicy.maxAttempts(3), RetryPolicy.quotaGated({ cost: 5 }))
         const retrying = RetryHttp.layer(policy).pipe(
           Layer.provide([made, Layer.succeed(HttpClient.HttpClient, down)])
         )

@@ -36,7 +36,7 @@ type Standard = typeof awsStandard
 
 const failing: Effect.Effect<never, Transient> = Effect.fail(new Transient())
 
-const steady = Backoff.fixed({ delay: "10 seconds" }).pipe(RetryPolicy.quotaGated({ cost: 1 }))
+const steady = Backoff.fixed("10 seconds").pipe(RetryPolicy.quotaGated({ cost: 1 }))
 
 describe("a retry that a condition around the policy stops", () => {
   const stopped = [
@@ -104,7 +104,7 @@ describe("a retry that a condition around the policy stops", () => {
 
   it.effect("keeps its tokens while a combinator delays it, however long", () =>
     Effect.gen(function*() {
-      const policy = Backoff.fixed({ delay: "1 second" }).pipe(RetryPolicy.quotaGated({ cost: 5 }))
+      const policy = Backoff.fixed("1 second").pipe(RetryPolicy.quotaGated({ cost: 5 }))
       const late = Schedule.addDelay(policy, () => Effect.succeed("10 seconds"))
       const call = scripted([new Transient()])
       const fiber = yield* Effect.forkChild(Effect.retry(call.effect, late))
@@ -150,7 +150,7 @@ describe("attempts that race inside one retried effect, which is one send", () =
 it.effect("two attempts in a row inside one retried effect are one send", () =>
   Effect.gen(function*() {
     const [first, second] = [scripted([new Transient()]), Effect.succeed("ok")]
-    const policy = Backoff.fixed({ delay: 10 }).pipe(RetryPolicy.maxAttempts(3))
+    const policy = Backoff.fixed(10).pipe(RetryPolicy.maxAttempts(3))
     yield* inTime(Effect.retry(Effect.andThen(attempt(first.effect), attempt(second)), policy))
     assert.strictEqual(yield* RetryQuota.balance, 100)
   }).pipe(Effect.provide(RetryQuota.layer({ initial: 100 }))))
@@ -295,7 +295,7 @@ describe("observers", () => {
           )
         const errors = [new Transient(), new Terminal()]
         const observer = { onAttempt: note("attempt"), onRetry: note("retry"), onStop: note("stop") }
-        const policy = Backoff.fixed({ delay: "10 seconds" }).pipe(
+        const policy = Backoff.fixed("10 seconds").pipe(
           RetryPolicy.whileRetryable,
           RetryPolicy.quotaGated({ cost: 1 })
         )
@@ -346,7 +346,7 @@ describe("an observer whose effect", () => {
 
     it.effect(`takes its time, in onAttempt, moves no deadline: ${form}`, () =>
       Effect.gen(function*() {
-        const policy = Backoff.fixed({ delay: "1 second" }).pipe(
+        const policy = Backoff.fixed("1 second").pipe(
           RetryPolicy.deadline("10 seconds"),
           RetryPolicy.quotaGated({ cost: 1 })
         )
@@ -437,8 +437,8 @@ describe("two copies of the package in one process", () => {
         )
         const copy: typeof EffectRetry = yield* Effect.promise(() => import(pathToFileURL(outfile).href))
         assert.notStrictEqual(copy.withRetry, withRetry)
-        const fast = Backoff.fixed({ delay: 1 }).pipe(RetryPolicy.maxAttempts(3), RetryPolicy.quotaGated({ cost: 4 }))
-        const foreign = copy.Backoff.fixed({ delay: 1 }).pipe(
+        const fast = Backoff.fixed(1).pipe(RetryPolicy.maxAttempts(3), RetryPolicy.quotaGated({ cost: 4 }))
+        const foreign = copy.Backoff.fixed(1).pipe(
           copy.RetryPolicy.maxAttempts(3),
           copy.RetryPolicy.outermostOnly
         )

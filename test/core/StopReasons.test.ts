@@ -96,7 +96,7 @@ describe("why a failure is not retried", () => {
 
   it.effect("a policy for what may be repeated stops at a final error, with that reason", () =>
     Effect.gen(function*() {
-      const bold = Backoff.fixed({ delay: 1 }).pipe(RetryPolicy.whileMaybeRetryable, RetryPolicy.maxAttempts(2))
+      const bold = Backoff.fixed(1).pipe(RetryPolicy.whileMaybeRetryable, RetryPolicy.maxAttempts(2))
       const run: Run = (call) => withRetry(call, bold)
       assert.deepStrictEqual(yield* told(run, new Unsure()), ["max-attempts"])
       assert.deepStrictEqual(yield* told(run, new Terminal()), ["final"])
@@ -153,7 +153,7 @@ describe("RetryObserver.logger", () => {
       return lines
     })
 
-  const four = Backoff.exponential({ base: 240, factor: 2 }).pipe(
+  const four = Backoff.exponential(240).pipe(
     RetryPolicy.maxAttempts(4),
     RetryPolicy.whileRetryable
   )
@@ -229,7 +229,7 @@ describe("RetryObserver.logger", () => {
 
   it.effect("names no limit where a policy has none", () =>
     Effect.gen(function*() {
-      const endless = Backoff.fixed({ delay: 7 })
+      const endless = Backoff.fixed(7)
       assert.deepStrictEqual(yield* logged(withRetry(scripted([new Transient()]).effect, endless)), [
         "Debug: retry 1 in 7 ms after Transient"
       ])
@@ -239,7 +239,7 @@ describe("RetryObserver.logger", () => {
     const limits: Array<number> = []
     const observer = RetryObserver.layerOnly({ onRetry: ({ maxAttempts }) => void limits.push(maxAttempts) })
     const context = await Effect.runPromise(Effect.scoped(Layer.build(observer)))
-    await retryPromise(() => Promise.reject(new Transient()), RetryPolicy.maxAttempts(Backoff.fixed({ delay: 1 }), 2), {
+    await retryPromise(() => Promise.reject(new Transient()), RetryPolicy.maxAttempts(Backoff.fixed(1), 2), {
       context
     }).catch(() => undefined)
     assert.deepStrictEqual(limits, [2])

@@ -65,7 +65,7 @@ describe("time", () => {
           const quota = yield* RetryQuota.make({ capacity: 100, initial: 0, refillPerSecond: 1 })
           const call = Kit.outcomes([Kit.transient, Kit.ok()])
           const fiber = yield* Effect.forkChild(
-            withRetry(call.send, Backoff.fixed({ delay: "3 seconds" }))
+            withRetry(call.send, Backoff.fixed("3 seconds"))
           )
           yield* TestClock.adjust("1 second")
           clocks.wallMillis = millis
@@ -131,7 +131,7 @@ describe("time", () => {
   it.effect("a backoff of 30 days lasts 30 days", () =>
     Effect.gen(function*() {
       const call = Kit.outcomes([Kit.transient, Kit.ok()])
-      yield* Effect.forkChild(withRetry(call.send, Backoff.fixed({ delay: "30 days" })))
+      yield* Effect.forkChild(withRetry(call.send, Backoff.fixed("30 days")))
       yield* TestClock.adjust(30 * day - 1)
       assert.strictEqual(call.sends, 1)
       yield* TestClock.adjust(1)
@@ -141,7 +141,7 @@ describe("time", () => {
   it.live("in real time a backoff beyond 2^31 ms is no backoff of 1 ms", () =>
     Effect.gen(function*() {
       const call = Kit.outcomes([Kit.transient, Kit.ok()])
-      const fiber = yield* Effect.forkChild(withRetry(call.send, Backoff.fixed({ delay: "30 days" })))
+      const fiber = yield* Effect.forkChild(withRetry(call.send, Backoff.fixed("30 days")))
       // A timer of 1 ms is over long before one of 30.
       yield* Effect.sleep(30)
       assert.strictEqual(call.sends, 1)
@@ -153,12 +153,12 @@ describe("time", () => {
     it(`a delay of ${JSON.stringify(duration)} (${String(duration)}) is refused when the policy is made`, () => {
       for (
         const make of [
-          () => Backoff.fixed({ delay: duration }),
-          () => Backoff.exponential({ base: duration }),
-          () => Backoff.exponential({ base: 1, cap: duration }),
-          () => Backoff.linear({ base: 1, increment: duration }),
-          () => Backoff.fibonacci({ base: duration }),
-          () => Backoff.decorrelated({ base: duration, cap: "1 minute" }),
+          () => Backoff.fixed(duration),
+          () => Backoff.exponential(duration),
+          () => Backoff.exponential(1, 2, { cap: duration }),
+          () => Backoff.linear(1, { increment: duration }),
+          () => Backoff.fibonacci(duration),
+          () => Backoff.decorrelated(duration, { cap: "1 minute" }),
           () => RetryPolicy.capped(duration),
           () => RetryPolicy.deadline(duration),
           () => RetryPolicy.honorRetryAfter({ atMost: duration })
@@ -192,7 +192,7 @@ describe("time", () => {
     Effect.gen(function*() {
       let sends = 0
       const call = Effect.suspend(() => Effect.fail(++sends))
-      const fiber = yield* Effect.forkChild(withRetry(call, Backoff.fixed({ delay: 0 })))
+      const fiber = yield* Effect.forkChild(withRetry(call, Backoff.fixed(0)))
       // A loop that never yields would not let these timers fire.
       while (sends < 3) yield* Effect.sleep(1)
       yield* Fiber.interrupt(fiber)

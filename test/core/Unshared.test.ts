@@ -38,7 +38,7 @@ import { Throttled, TimedOut, Transient } from "../utils/call.ts"
 import { FakeCoolDown } from "../utils/fakeCoolDown.ts"
 import { FakeRedis } from "../utils/fakeRedis.ts"
 
-const policy = Backoff.fixed({ delay: 1 }).pipe(
+const policy = Backoff.fixed(1).pipe(
   RetryPolicy.maxAttempts(3),
   RetryPolicy.whileRetryable,
   RetryPolicy.quotaGated({ cost: 14, timeoutCost: 29 })
@@ -207,7 +207,7 @@ describe("no warning for", () => {
 })
 
 describe("a gate for each call", () => {
-  const once = Backoff.fixed({ delay: 1 }).pipe(RetryPolicy.maxAttempts(1))
+  const once = Backoff.fixed(1).pipe(RetryPolicy.maxAttempts(1))
   const throttled = Effect.exit(withRetry(Effect.fail(new Throttled({ retryAfter: 30_000 })), once))
   const fine = withRetry(Effect.void, once)
   const hedged = Effect.succeed("answer").pipe(Hedge.hedged({ after: 100 }))
@@ -259,7 +259,7 @@ describe("what limits nothing when each call has its own, without a warning", ()
   const breaker = CircuitBreaker.layer({ tripPolicy: CircuitBreaker.consecutive(5), openDuration: "1 minute" }).pipe(
     Layer.provide(CircuitBreaker.layerStoreMemory())
   )
-  const twice = Backoff.fixed({ delay: 1 }).pipe(RetryPolicy.maxAttempts(2), RetryPolicy.quotaGated({ cost: 1 }))
+  const twice = Backoff.fixed(1).pipe(RetryPolicy.maxAttempts(2), RetryPolicy.quotaGated({ cost: 1 }))
   // By what limits: the sends of ten calls at the same time, each with its own, and with one for all.
   const rows: Readonly<Record<string, readonly [Layer.Layer<RetryQuota.RetryQuota>, number, number]>> = {
     "RetryBudget.inFlight": [
@@ -320,8 +320,7 @@ describe("promises", () => {
     await new Promise((resolve) => setImmediate(resolve))
   }
   const fails = () => Promise.reject(new Transient())
-  const standard = () =>
-    Backoff.fixed({ delay: 0 }).pipe(RetryPolicy.maxAttempts(3), RetryPolicy.quotaGated({ cost: 14 }))
+  const standard = () => Backoff.fixed(0).pipe(RetryPolicy.maxAttempts(3), RetryPolicy.quotaGated({ cost: 14 }))
 
   /** What `console.log` gets in an application that has set up no logger. */
   const printed = async (run: () => Promise<unknown>): Promise<ReadonlyArray<string>> => {

@@ -53,7 +53,7 @@ describe("RetryDriver", () => {
     const [name, policy] of [
       ["a quota", AwsModes.awsStandard2026],
       ["a lifted schedule", RetryPolicy.fromSchedule(Schedule.max([Schedule.exponential(100), Schedule.recurs(3)]))],
-      ["a deadline", Backoff.exponential({ base: 300 }).pipe(RetryPolicy.deadline(1500))]
+      ["a deadline", Backoff.exponential(300).pipe(RetryPolicy.deadline(1500))]
     ] as const
   ) {
     it.effect(`law: with ${name}, it decides as withRetry does`, () =>
@@ -117,7 +117,7 @@ describe("RetryDriver", () => {
     return { seen, layer }
   }
 
-  const twice = Backoff.fixed({ delay: 0 }).pipe(RetryPolicy.maxAttempts(2))
+  const twice = Backoff.fixed(0).pipe(RetryPolicy.maxAttempts(2))
 
   it.effect("a gate holds back each send, and sees how it ends", () =>
     Effect.gen(function*() {
@@ -176,7 +176,7 @@ describe("RetryDriver", () => {
 
   it("a worker sends what is due, and abandons what the policy stops", () => {
     const worker = new Worker(
-      Effect.runSync(RetryDriver.make(RetryPolicy.maxAttempts(2)(Backoff.fixed({ delay: 100 }))))
+      Effect.runSync(RetryDriver.make(RetryPolicy.maxAttempts(2)(Backoff.fixed(100))))
     )
     worker.add("a", 0)
     const [job] = worker.due(0)

@@ -145,7 +145,7 @@ describe("retryPromise", () => {
     vi.useFakeTimers()
     try {
       const times: Array<number> = []
-      const policy = Backoff.exponential({ base: "1 hour" }).pipe(RetryPolicy.maxAttempts(3))
+      const policy = Backoff.exponential("1 hour").pipe(RetryPolicy.maxAttempts(3))
       const start = Date.now()
       const result = retryPromise(scripted([1, 2], () => times.push(Date.now() - start)), policy)
       await vi.advanceTimersByTimeAsync(3 * 3_600_000)
@@ -410,7 +410,7 @@ describe("abort", () => {
     const timers = () => process.getActiveResourcesInfo().filter((resource) => resource === "Timeout").length
     const before = timers()
     const controller = new AbortController()
-    const policy = Backoff.fixed({ delay: "1 hour" })
+    const policy = Backoff.fixed("1 hour")
     const calls = Array.from(
       { length: 50 },
       () => retryPromise(() => Promise.reject(reason), policy, { signal: controller.signal })
@@ -823,7 +823,7 @@ describe("examples/promises.ts", () => {
 describe("nesting", () => {
   it("inside an attempt of another call multiplies, whatever the policy: it cannot be detected", async () => {
     const { clock, context } = world()
-    const policy = Backoff.fixed({ delay: "1 second" }).pipe(RetryPolicy.maxAttempts(3), RetryPolicy.outermostOnly)
+    const policy = Backoff.fixed("1 second").pipe(RetryPolicy.maxAttempts(3), RetryPolicy.outermostOnly)
     let sends = 0
     const inner = () => retryPromise(() => Promise.reject(++sends), policy, { context })
     await clock.until(retryPromise(inner, policy, { context }))

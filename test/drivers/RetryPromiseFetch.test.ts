@@ -22,8 +22,8 @@ import * as Promises from "../../examples/promises.ts"
 
 const { retryPromise } = RetryPromise
 
-const policy = Backoff.fixed({ delay: 1 }).pipe(RetryPolicy.maxAttempts(3), RetryPolicy.whileRetryable)
-const always = Backoff.fixed({ delay: 1 }).pipe(RetryPolicy.maxAttempts(3))
+const policy = Backoff.fixed(1).pipe(RetryPolicy.maxAttempts(3), RetryPolicy.whileRetryable)
+const always = Backoff.fixed(1).pipe(RetryPolicy.maxAttempts(3))
 
 type Answer = (response: ServerResponse) => unknown
 
@@ -386,7 +386,7 @@ describe("options in place of services", () => {
   })
 
   it("all calls with a policy share its quota, with options and without", async () => {
-    const own = Backoff.fixed({ delay: 1 }).pipe(
+    const own = Backoff.fixed(1).pipe(
       RetryPolicy.maxAttempts(2),
       RetryPolicy.quotaGated({ cost: 250 })
     )

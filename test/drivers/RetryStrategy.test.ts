@@ -64,7 +64,7 @@ const throttledLimiter = Layer.effect(AdaptiveRateLimiter.AdaptiveRateLimiter, t
 
 type Limited = RetryQuota.RetryQuota | AdaptiveRateLimiter.AdaptiveRateLimiter
 
-const impatient = Backoff.fixed({ delay: 10 }).pipe(
+const impatient = Backoff.fixed(10).pipe(
   RetryPolicy.maxAttempts(3),
   RetryPolicy.quotaGated({ cost: 5 }),
   RetryPolicy.requires(AdaptiveRateLimiter.AdaptiveRateLimiter),
@@ -107,7 +107,7 @@ describe("RetryStrategy", () => {
         ["awsStandard", awsStandard],
         ["awsStandard2026", awsStandard2026],
         ["a lifted schedule", RetryPolicy.fromSchedule(Schedule.max([Schedule.exponential(100), Schedule.recurs(3)]))],
-        ["a deadline", Backoff.exponential({ base: 300 }).pipe(RetryPolicy.deadline(1500))]
+        ["a deadline", Backoff.exponential(300).pipe(RetryPolicy.deadline(1500))]
       ] as const
     ) {
       it.effect(`law: ${name} decides in it as with withRetry`, () =>
@@ -168,7 +168,7 @@ describe("RetryStrategy", () => {
           seen.push(attempt)
           return Effect.fail(new Transient())
         })
-        const policy = RetryPolicy.maxAttempts(2)(Backoff.fixed({ delay: 0 }))
+        const policy = RetryPolicy.maxAttempts(2)(Backoff.fixed(0))
         yield* inTime(Effect.retry(requested(send, policy), Schedule.recurs(1)))
         assert.deepStrictEqual(seen, [0, 1, 0, 1])
       }))
@@ -249,7 +249,7 @@ describe("RetryStrategy", () => {
 
     it.effect("leaves a call that is nested in its attempts to this loop", () =>
       Effect.gen(function*() {
-        const policy = Backoff.fixed({ delay: 0 }).pipe(RetryPolicy.outermostOnly, RetryPolicy.maxAttempts(3))
+        const policy = Backoff.fixed(0).pipe(RetryPolicy.outermostOnly, RetryPolicy.maxAttempts(3))
         const inner = scripted(Array.from({ length: 9 }, () => new Transient()))
         yield* inTime(requested(withRetry(inner.effect, policy), policy))
         assert.strictEqual(inner.sends, 3)
@@ -466,7 +466,7 @@ describe("RetryStrategy", () => {
 
     it.effect("that hold nothing leave nothing at the fiber, however many it is given", () =>
       Effect.gen(function*() {
-        const strategy = yield* RetryStrategy.make(Backoff.fixed({ delay: 0 }))
+        const strategy = yield* RetryStrategy.make(Backoff.fixed(0))
         const initial = Effect.flatMap(strategy.acquireInitialToken(), () => Effect.fail("x"))
         const retry = Effect.flatMap(strategy.acquireInitialToken(), (token) =>
           Effect.andThen(strategy.refreshRetryToken(token, "x"), Effect.fail("x")))

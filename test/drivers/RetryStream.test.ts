@@ -12,7 +12,7 @@ import * as TestClock from "effect/testing/TestClock"
 import { Terminal, Transient } from "../utils/call.ts"
 
 /** Waits 1 s, then 2 s; three attempts, each retry for 5 tokens. */
-const policy = Backoff.exponential({ base: "1 second", factor: 2 }).pipe(
+const policy = Backoff.exponential("1 second").pipe(
   RetryPolicy.maxAttempts(3),
   RetryPolicy.whileRetryable,
   RetryPolicy.quotaGated({ cost: 5 })
@@ -100,7 +100,7 @@ describe("untilFirst", () => {
       assert.deepStrictEqual([from.openedAt, from.open], [[0], 0])
 
       const endless = source({ gives: 1, fails: passing })
-      const three = Backoff.fixed({ delay: "1 second" }).pipe(RetryPolicy.maxAttempts(3))
+      const three = Backoff.fixed("1 second").pipe(RetryPolicy.maxAttempts(3))
       const fiber = yield* Effect.forkChild(Stream.runDrain(Stream.retry(endless.run(0), three)))
       yield* TestClock.adjust("1 minute")
       assert.isAbove(endless.openedAt.length, 50)

@@ -25,7 +25,7 @@ import * as vectors from "../vectors/waiters.ts"
 
 class NotFound extends Schema.TaggedError<NotFound>()("NotFound", {}) {}
 
-const fourTimes = Backoff.fixed({ delay: 100 }).pipe(RetryPolicy.maxAttempts(4))
+const fourTimes = Backoff.fixed(100).pipe(RetryPolicy.maxAttempts(4))
 
 const checked = RetryPolicy.whileRetryable(fourTimes)
 
@@ -91,12 +91,12 @@ describe("Waiter", () => {
     const limits = { minDelay: 100, maxDelay: 450, maxWait: 2000 }
     for (
       const [name, delay, sleeps] of [
-        ["linear", Backoff.linear({ base: 100 }), [100, 200, 300, 400, 450, 550]],
-        ["linear, from below and without growth", Backoff.linear({ base: 10, increment: 0 }), [
+        ["linear", Backoff.linear(100), [100, 200, 300, 400, 450, 550]],
+        ["linear, from below and without growth", Backoff.linear(10, { increment: 0 }), [
           ...Array<number>(18).fill(100),
           200
         ]],
-        ["exponential", Backoff.exponential({ base: 50, factor: 3 }), [100, 150, 450, 450, 450, 400]],
+        ["exponential", Backoff.exponential(50, 3), [100, 150, 450, 450, 450, 400]],
         ["a schedule of Effect", Schedule.spaced(430), [430, 430, 430, 430, 280]],
         ["a schedule, rounded up", Schedule.spaced("300500 micros"), [301, 301, 301, 301, 301, 301, 194]],
         ["no end in sight", Schedule.spaced(Duration.infinity), [450, 450, 450, 450, 200]]
@@ -113,7 +113,7 @@ describe("Waiter", () => {
 
     it.effect("end with the schedule", () =>
       Effect.gen(function*() {
-        const delay = Backoff.fixed({ delay: 100 }).pipe(RetryPolicy.maxAttempts(3))
+        const delay = Backoff.fixed(100).pipe(RetryPolicy.maxAttempts(3))
         const waiter = Waiter.make({ acceptors: [ready], delay, minDelay: 1, maxWait: "1 minute" })
         const { exit, sleeps } = yield* play({ waiter })
         assert.deepStrictEqual(sleeps, [100, 100])
@@ -169,7 +169,7 @@ describe("Waiter", () => {
         const waiter = Waiter.make({ acceptors: [ready], delay, minDelay: 1, maxWait: "5 minutes" })
         let polls = 0
         const poll = Effect.sync(() => ++polls === 3 ? "ready" : "pending")
-        const once = Backoff.fixed({ delay: 100 }).pipe(RetryPolicy.maxAttempts(1))
+        const once = Backoff.fixed(100).pipe(RetryPolicy.maxAttempts(1))
         const wait = withRetry(Waiter.waitUntil(poll, waiter), once)
         assert.isTrue(Exit.isSuccess((yield* travel(wait, "1 hour"))!))
         assert.strictEqual(polls, 3)
@@ -188,8 +188,8 @@ describe("Waiter", () => {
 
     it.effect("of a policy know what the poll gave: throttles and their hints", () =>
       Effect.gen(function*() {
-        const delay = Backoff.fixed({ delay: 100 }).pipe(
-          RetryPolicy.whenThrottled(Backoff.fixed({ delay: 1000 })),
+        const delay = Backoff.fixed(100).pipe(
+          RetryPolicy.whenThrottled(Backoff.fixed(1000)),
           RetryPolicy.honorRetryAfter()
         )
         const waiter = Waiter.make({
@@ -206,7 +206,7 @@ describe("Waiter", () => {
       Effect.gen(function*() {
         const waiter = Waiter.make({
           acceptors: [ready],
-          delay: Backoff.fixed({ delay: 100 }).pipe(RetryPolicy.maxAttempts(3)),
+          delay: Backoff.fixed(100).pipe(RetryPolicy.maxAttempts(3)),
           minDelay: 1,
           maxWait: "1 minute"
         })
@@ -541,7 +541,7 @@ describe("Waiter", () => {
         if (sends === 2) return Effect.fail(new Transient())
         return Effect.succeed(sends === 4 ? "ready" : "pending")
       })
-      const policy = Backoff.fixed({ delay: 100 }).pipe(RetryPolicy.whileRetryable)
+      const policy = Backoff.fixed(100).pipe(RetryPolicy.whileRetryable)
       const wait = call.pipe(
         withRetry(policy),
         Waiter.waitUntil(Waiter.make({ acceptors: [ready], maxWait: "1 hour" }))

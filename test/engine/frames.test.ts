@@ -42,7 +42,7 @@ describe("where the loop is not as expected", () => {
   })
   afterEach(() => restore())
 
-  const small = Backoff.fixed({ delay: 100 }).pipe(RetryPolicy.maxAttempts(3), RetryPolicy.quotaGated({ cost: 5 }))
+  const small = Backoff.fixed(100).pipe(RetryPolicy.maxAttempts(3), RetryPolicy.quotaGated({ cost: 5 }))
   const balance = RetryQuota.balance
 
   it.effect("an outage is as expensive as everywhere: 1,100 sends of 1,000 calls, then no retry", () =>

@@ -159,5 +159,5 @@ describe("a pass for as long as a scope is open", () => {
 })
 
 it("a jitter of null is refused", () => {
-  assert.throws(() => Backoff.fixed({ delay: 1, jitter: null as any }), InvalidOption)
+  assert.throws(() => Backoff.fixed(1, { jitter: null as any }), InvalidOption)
 })

@@ -11,7 +11,7 @@ import { steppedClock } from "../reliability/utils/clocks.ts"
 import { scripted, Terminal, Throttled, Transient } from "../utils/call.ts"
 import { drivers, ending } from "../utils/ending.ts"
 
-const fixed = Backoff.fixed({ delay: 100 })
+const fixed = Backoff.fixed(100)
 const gated = (options: RetryPolicy.QuotaOptions) => fixed.pipe(RetryPolicy.quotaGated(options))
 const waiting = (options: RetryQuota.Options) =>
   Effect.provide(RetryQuota.layer({ capacity: 10, initial: 0, refillPerSecond: 1, onExceeded: "wait", ...options }))

@@ -7,7 +7,7 @@ import * as Schedule from "effect/Schedule"
 import { scripted, Terminal, Transient } from "../utils/call.ts"
 import { drivers, ending, type Policy } from "../utils/ending.ts"
 
-const fixed = Backoff.fixed({ delay: 100 })
+const fixed = Backoff.fixed(100)
 const gated = (options: RetryPolicy.QuotaOptions) => fixed.pipe(RetryPolicy.quotaGated(options))
 
 describe("a retry that a combinator around the policy stops", () => {

@@ -23,8 +23,8 @@ describe("examples/importing.ts", () => {
       const present = yield* Console.Console
       yield* Effect.provideService(program, Console.Console, { ...present, log: (line: unknown) => lines.push(line) })
       assert.deepStrictEqual(lines, [
-        `Backoff.exponential({ base: "5 seconds", factor: 2 }).pipe(RetryPolicy.capped("500 seconds"), RetryPolicy.maxAttempts(6), RetryPolicy.whileRetryable)`,
-        `Backoff.exponential({ base: "3 seconds", factor: 1.5 }).pipe(RetryPolicy.jittered("full"), RetryPolicy.maxAttempts(3), RetryPolicy.whileRetryable)`,
+        `Backoff.exponential("5 seconds").pipe(RetryPolicy.capped("500 seconds"), RetryPolicy.maxAttempts(6), RetryPolicy.whileRetryable)`,
+        `Backoff.exponential("3 seconds", 1.5).pipe(RetryPolicy.jittered("full"), RetryPolicy.maxAttempts(3), RetryPolicy.whileRetryable)`,
         `{"steps":[{"exponential":{"base":"25 millis"}},{"capped":"250 millis"},{"jittered":"full"},{"maxAttempts":4},"whileRetryable",{"deadline":"15 seconds"}]}`,
         "RetryPolicyImport.fromTemporal: backoffCoefficient must be a number of at least 1, got 0.5"
       ])

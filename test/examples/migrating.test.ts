@@ -181,7 +181,7 @@ describe("p-retry", () => {
   it("a total time: it shortens the last delay, a deadline skips the retry", async () => {
     const ours = await failing(
       [failed],
-      (send) => retryPromise(send, Backoff.exponential({ base: 1000 }).pipe(RetryPolicy.deadline(5000)))
+      (send) => retryPromise(send, Backoff.exponential(1000).pipe(RetryPolicy.deadline(5000)))
     )
     const its = await failing([failed], (send) => pRetry(send, { maxRetryTime: 5000 }))
     assert.deepStrictEqual([ours.delays, its.delays], [[1000, 2000], [1000, 2000, 2000]])
@@ -189,7 +189,7 @@ describe("p-retry", () => {
 
   it("a TypeError and a value that is not an Error end it immediately; a policy without `whileRetryable` retries both", async () => {
     const retries = (error: unknown) =>
-      failing([error], (send) => retryPromise(send, RetryPolicy.maxAttempts(Backoff.fixed({ delay: 1 }), 3)))
+      failing([error], (send) => retryPromise(send, RetryPolicy.maxAttempts(Backoff.fixed(1), 3)))
     const bug = new TypeError("x is not a function")
     assert.strictEqual((await failing([bug], (send) => pRetry(send, { retries: 2 }))).sends, 1)
     assert.strictEqual((await retries(bug)).sends, 3)
@@ -304,7 +304,7 @@ describe("cockatiel", () => {
       ] as const
     )
     const backoff = new ExponentialBackoff({ initialDelay, maxDelay, generator })
-    const policy = Backoff.exponential({ base: initialDelay, cap: maxDelay, jitter }).pipe(
+    const policy = Backoff.exponential(initialDelay, 2, { cap: maxDelay, jitter }).pipe(
       RetryPolicy.maxAttempts(maxAttempts + 1)
     )
     same(
@@ -320,7 +320,7 @@ describe("cockatiel", () => {
     const maxAttempts = whole(1, 6)
     for (
       const [backoff, policy] of [
-        [new ConstantBackoff(delays[0]!), Backoff.fixed({ delay: delays[0]! })],
+        [new ConstantBackoff(delays[0]!), Backoff.fixed(delays[0]!)],
         [new IterableBackoff(delays), Migrating.fromList(delays)]
       ] as const
     ) {
@@ -354,7 +354,7 @@ describe("cockatiel", () => {
       failed,
       1000
     ])
-    const fixed = Backoff.fixed({ delay: 1000 })
+    const fixed = Backoff.fixed(1000)
     assert.deepStrictEqual(await aborted((send, signal) => retryPromise(send, fixed, { signal })), [1, reason, 100])
   })
 })
@@ -453,13 +453,13 @@ describe("Effect.retry", () => {
     chance(next())
     const [base, factor, times, cap] = [whole(1, 2000), one([1, 2, 3]), whole(0, 6), whole(2000, 9000)]
     const pairs: ReadonlyArray<readonly [Schedule.Schedule<unknown>, RetryPolicy.RetryPolicy]> = [
-      [Schedule.exponential(base, factor), Backoff.exponential({ base, factor })],
-      [Schedule.fibonacci(base), Backoff.fibonacci({ base })],
-      [Schedule.spaced(base), Backoff.fixed({ delay: base })],
-      [Schedule.jittered(Schedule.spaced(base)), Backoff.fixed({ delay: base, jitter: { proportional: 0.2 } })],
+      [Schedule.exponential(base, factor), Backoff.exponential(base, factor)],
+      [Schedule.fibonacci(base), Backoff.fibonacci(base)],
+      [Schedule.spaced(base), Backoff.fixed(base)],
+      [Schedule.jittered(Schedule.spaced(base)), Backoff.fixed(base, { jitter: { proportional: 0.2 } })],
       [
         Schedule.min([Schedule.exponential(base), Schedule.spaced(cap)]),
-        Backoff.exponential({ base, cap })
+        Backoff.exponential(base, 2, { cap })
       ]
     ]
     for (const [schedule, policy] of pairs) {
@@ -472,7 +472,7 @@ describe("Effect.retry", () => {
     same(
       await sending(
         [failed],
-        (send) => withRetry(send, RetryPolicy.maxAttempts(Backoff.fixed({ delay: 0 }), times + 1))
+        (send) => withRetry(send, RetryPolicy.maxAttempts(Backoff.fixed(0), times + 1))
       ),
       await sending([failed], (send) => Effect.retry(send, Schedule.recurs(times)))
     )
@@ -480,7 +480,7 @@ describe("Effect.retry", () => {
 
   it("a duration: the schedule stops after it has passed, the policy before a retry would begin later", async () => {
     const theirs = Schedule.upTo(Schedule.spaced(1000), { duration: 2500 })
-    const ours = RetryPolicy.deadline(Backoff.fixed({ delay: 1000 }), 2500)
+    const ours = RetryPolicy.deadline(Backoff.fixed(1000), 2500)
     const seen = [
       await sending([failed], (send) => withRetry(send, ours)),
       await sending([failed], (send) => Effect.retry(send, theirs))

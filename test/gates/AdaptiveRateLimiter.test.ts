@@ -345,7 +345,7 @@ describe("AdaptiveRateLimiter", () => {
 
     it.effect("gives back what a refused retry held, and is retried by no policy", () =>
       Effect.gen(function*() {
-        const eager = Backoff.fixed({ delay: 0 }).pipe(
+        const eager = Backoff.fixed(0).pipe(
           RetryPolicy.quotaGated({ cost: 5 }),
           RetryPolicy.requires(AdaptiveRateLimiter.AdaptiveRateLimiter)
         )
@@ -435,7 +435,7 @@ describe("AdaptiveRateLimiter", () => {
     it.effect("that times out while it waits for its token was never sent, and costs nothing", () =>
       Effect.gen(function*() {
         const call = Effect.fail(new Throttled({}))
-        const policy = Backoff.fixed({ delay: 0 }).pipe(
+        const policy = Backoff.fixed(0).pipe(
           RetryPolicy.maxAttempts(4),
           RetryPolicy.quotaGated({ cost: 10 }),
           RetryPolicy.requires(AdaptiveRateLimiter.AdaptiveRateLimiter)

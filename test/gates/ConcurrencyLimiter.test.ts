@@ -360,7 +360,7 @@ describe("ConcurrencyLimiter", () => {
   it.effect("a retry is not sent after a timeout until a send succeeds; one of a throttle is", () =>
     Effect.gen(function*() {
       const limiter = yield* ConcurrencyLimiter.make({ maxWait: "1 second" })
-      const policy = Backoff.fixed({ delay: 10 }).pipe(RetryPolicy.maxAttempts(3))
+      const policy = Backoff.fixed(10).pipe(RetryPolicy.maxAttempts(3))
       const sends = (...errors: ReadonlyArray<unknown>) =>
         Effect.gen(function*() {
           let count = 0
@@ -455,7 +455,7 @@ describe("ConcurrencyLimiter", () => {
         const limited = Effect.provideService(ConcurrencyLimiter.ConcurrencyLimiter, limiter)
         let sends = 0
         const call = Effect.suspend(() => ++sends === 1 ? Effect.fail(new TimedOut()) : Effect.void)
-        yield* Effect.forkChild(withRetry(call, Backoff.fixed({ delay })).pipe(limited))
+        yield* Effect.forkChild(withRetry(call, Backoff.fixed(delay)).pipe(limited))
         yield* TestClock.adjust(1)
         if (between !== undefined) yield* Effect.forkChild(Effect.exit(withRetry(between, once)).pipe(limited))
         yield* TestClock.adjust("1 minute")

@@ -199,7 +199,7 @@ describe("CoolDown", () => {
   it.effect("a retry waits no longer than its deadline", () =>
     Effect.gen(function*() {
       const { send, sends } = server(1500)
-      const policy = Backoff.fixed({ delay: 10 }).pipe(RetryPolicy.deadline(1000))
+      const policy = Backoff.fixed(10).pipe(RetryPolicy.deadline(1000))
       const fiber = yield* Effect.forkChild(Effect.flip(withRetry(send, policy)), { startImmediately: true })
       yield* TestClock.adjust(1000)
       assert.instanceOf(yield* Fiber.join(fiber), Throttled)

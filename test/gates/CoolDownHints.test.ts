@@ -12,7 +12,7 @@ import * as HttpClientResponse from "effect/http/HttpClientResponse"
 import * as TestClock from "effect/testing/TestClock"
 import { responseOf } from "../reliability/utils/http.ts"
 
-const once = Backoff.fixed({ delay: 1 }).pipe(RetryPolicy.maxAttempts(1))
+const once = Backoff.fixed(1).pipe(RetryPolicy.maxAttempts(1))
 
 /** For how long a resource is closed, in seconds; 0 when it is free. */
 const closedFor = Effect.map(
@@ -129,7 +129,7 @@ describe("before any 429, the first response without anything left closes the re
   it.effect("for RetryHttp", () =>
     Effect.gen(function*() {
       const { plain, sent } = client(used)
-      const http = RetryHttp.retry(plain, RetryPolicy.maxAttempts(Backoff.fixed({ delay: 1 }), 3))
+      const http = RetryHttp.retry(plain, RetryPolicy.maxAttempts(Backoff.fixed(1), 3))
       yield* http.get("http://a/1")
       assert.instanceOf(yield* Effect.flip(http.get("http://a/2")), CoolDown.CoolingDown)
       assert.deepStrictEqual(sent, ["http://a/1"])
@@ -141,7 +141,7 @@ describe("before any 429, the first response without anything left closes the re
   it.effect("for RetryHttp with a custom header", () =>
     Effect.gen(function*() {
       const { plain, sent } = client({ "x-vendor-left": "0", "x-vendor-wait": "20" })
-      const http = RetryHttp.retry(plain, RetryPolicy.maxAttempts(Backoff.fixed({ delay: 1 }), 3))
+      const http = RetryHttp.retry(plain, RetryPolicy.maxAttempts(Backoff.fixed(1), 3))
       yield* http.get("http://a/1")
       assert.instanceOf(yield* Effect.flip(http.get("http://a/2")), CoolDown.CoolingDown)
       assert.strictEqual(yield* closedFor, 20)

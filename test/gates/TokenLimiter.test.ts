@@ -258,7 +258,7 @@ describe("TokenLimiter", () => {
 
   it.effect("a retry waits no longer than its deadline", () =>
     Effect.gen(function*() {
-      const policy = Backoff.fixed({ delay: 10 }).pipe(RetryPolicy.deadline("1 second"))
+      const policy = Backoff.fixed(10).pipe(RetryPolicy.deadline("1 second"))
       const call = Effect.fail(new Throttled({ retryAfter: 5000 })).pipe(withRetry(policy))
       const fiber = yield* fork(Effect.flip(call))
       yield* TestClock.adjust(1000)

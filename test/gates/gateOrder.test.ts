@@ -122,7 +122,7 @@ describe("the order in which waiters are served", () => {
   it.effect("a retry takes a send token like a first attempt", () =>
     Effect.gen(function*() {
       const call = Kit.outcomes([Kit.transient, Kit.transient, Kit.ok()])
-      const policy = RetryPolicy.requires(Backoff.fixed({ delay: 1 }), AdaptiveRateLimiter.AdaptiveRateLimiter)
+      const policy = RetryPolicy.requires(Backoff.fixed(1), AdaptiveRateLimiter.AdaptiveRateLimiter)
       const fiber = yield* Effect.forkChild(withRetry(call.send, policy), { startImmediately: true })
       yield* TestClock.adjust("30 seconds")
       assert.isDefined(fiber.pollUnsafe())

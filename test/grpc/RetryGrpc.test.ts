@@ -326,7 +326,7 @@ describe("google.rpc.RetryInfo in grpc-status-details-bin", () => {
 })
 
 describe("honorPushback", () => {
-  const base = Backoff.exponential({ base: "1 second", factor: 2 }).pipe(RetryPolicy.jittered("full"))
+  const base = Backoff.exponential("1 second").pipe(RetryPolicy.jittered("full"))
 
   /** When a call is sent that fails with each of the errors in turn. */
   const timesOf = (policy: RetryPolicy.RetryPolicy, errors: ReadonlyArray<unknown>, chance = 0.5) =>
@@ -478,7 +478,7 @@ describe("unary", () => {
         callback(failure(14))
         return { cancel: () => {} }
       }, { timeout: "500 millis" })
-      const policy = Backoff.fixed({ delay: "1 second" }).pipe(RetryPolicy.maxAttempts(3), RetryPolicy.whileRetryable)
+      const policy = Backoff.fixed("1 second").pipe(RetryPolicy.maxAttempts(3), RetryPolicy.whileRetryable)
       for (
         const retried of [
           withRetry(call, policy),
@@ -502,7 +502,7 @@ describe("unary", () => {
 
   it.effect("counts earlier sends whatever the error was mapped to", () =>
     Effect.gen(function*() {
-      const policy = Backoff.fixed({ delay: "1 second" }).pipe(RetryPolicy.maxAttempts(3))
+      const policy = Backoff.fixed("1 second").pipe(RetryPolicy.maxAttempts(3))
       const seen: Array<number> = []
       const call = RetryGrpc.unary<number>((attempt, callback) => {
         seen.push(attempt.previousAttempts)
@@ -558,7 +558,7 @@ describe("unary", () => {
       })
       const program = Effect.suspend(() => {
         sends = 0
-        return withRetry(call, Backoff.fixed({ delay: "1 second" }))
+        return withRetry(call, Backoff.fixed("1 second"))
       })
       const steps = yield* sweep(Effect.timeout(program, "3 seconds"), () =>
         Effect.sync(() => assert.strictEqual(open.size, 0)))
@@ -574,7 +574,7 @@ describe("unary", () => {
         sends++
         throw closed
       })
-      const exit = yield* Effect.exit(withRetry(call, Backoff.fixed({ delay: "1 second" })))
+      const exit = yield* Effect.exit(withRetry(call, Backoff.fixed("1 second")))
       assert.deepStrictEqual([exit, sends], [Exit.die(closed), 1])
     }))
 

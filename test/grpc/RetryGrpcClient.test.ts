@@ -127,7 +127,7 @@ const words = (classifier: RetryClassifier.RetryClassifier, error: unknown): str
 }
 
 const careful = RetryGrpc.makeClassifier({ idempotent: false })
-const fast = Backoff.fixed({ delay: "1 millis" }).pipe(RetryPolicy.maxAttempts(3), RetryPolicy.whileRetryable)
+const fast = Backoff.fixed("1 millis").pipe(RetryPolicy.maxAttempts(3), RetryPolicy.whileRetryable)
 
 /** One send without a timeout, so that a slow machine changes nothing. */
 const send = (stock: Grpc.Stock, item: string) =>
@@ -281,7 +281,7 @@ describe("calls of grpc-js", () => {
       const stock = yield* clientOf(port)
       const delays: Array<number> = []
       const observer = { onRetry: ({ delay }: Retry) => void delays.push(Duration.toMillis(delay)) }
-      const slow = Backoff.fixed({ delay: "1 hour" }).pipe(RetryGrpc.honorPushback(), RetryPolicy.whileRetryable)
+      const slow = Backoff.fixed("1 hour").pipe(RetryGrpc.honorPushback(), RetryPolicy.whileRetryable)
       const observed = Effect.provideService(withRetry(send(stock, "a"), slow), CurrentObserver, observer)
       assert.strictEqual(yield* observed, 5)
       assert.strictEqual((yield* Effect.flip(observed)).code, 14)

@@ -104,7 +104,7 @@ it.effect("a retry says how many sends came before, hedges included", () =>
       callback(previous.push(attempt.previousAttempts) < 6 ? failure(14) : null, "ok")
       return { cancel: () => {} }
     })
-    const fixed = Backoff.fixed({ delay: 10 }).pipe(RetryPolicy.maxAttempts(3), RetryPolicy.whileRetryable)
+    const fixed = Backoff.fixed(10).pipe(RetryPolicy.maxAttempts(3), RetryPolicy.whileRetryable)
     const policy = { maxAttempts: 2, hedgingDelay: "1s", nonFatalStatusCodes: [14] }
     const fiber = yield* Effect.forkChild(call.pipe(RetryGrpc.hedged(policy), withRetry(fixed)), {
       startImmediately: true

@@ -539,7 +539,7 @@ describe("gates that are strained", () => {
       let nowMillis = 0
       assert.isFalse(yield* asked)
       yield* Effect.exit(
-        withRetry(Effect.fail(new TimedOut()), Backoff.fixed({ delay: 1 }).pipe(RetryPolicy.maxAttempts(1))).pipe(
+        withRetry(Effect.fail(new TimedOut()), Backoff.fixed(1).pipe(RetryPolicy.maxAttempts(1))).pipe(
           Effect.provideService(ConcurrencyLimiter.ConcurrencyLimiter, limiter)
         )
       )

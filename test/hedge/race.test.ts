@@ -91,7 +91,7 @@ const told = (
     return { ...seen, at, exit }
   }).pipe(Effect.provide(paid))
 
-const fixed = Backoff.fixed({ delay: 100 }).pipe(RetryPolicy.whileRetryable)
+const fixed = Backoff.fixed(100).pipe(RetryPolicy.whileRetryable)
 const within = (millis: number) => fixed.pipe(RetryPolicy.maxAttempts(1), RetryPolicy.deadline(millis))
 
 describe("what is reported of a hedged call", () => {

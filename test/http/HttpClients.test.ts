@@ -81,7 +81,7 @@ const clients: Readonly<Record<string, () => Promise<unknown>>> = {
 }
 
 /** Three attempts without a delay, whatever the hint. */
-const threeTimes = Backoff.fixed({ delay: 0 }).pipe(RetryPolicy.whileRetryable, RetryPolicy.maxAttempts(3))
+const threeTimes = Backoff.fixed(0).pipe(RetryPolicy.whileRetryable, RetryPolicy.maxAttempts(3))
 
 /** The facts of the client's error, how often it is called, and how often it sends. */
 const outcomeOf = async (call: () => Promise<unknown>, answers = answer) => {
@@ -175,7 +175,7 @@ describe("the SDKs' own failures", () => {
 it("a retry waits for the hint in milliseconds if the policy's own delay is shorter", async () => {
   answer = { status: 429, headers: { "retry-after-ms": "120" } }
   const delays: Array<unknown> = []
-  const policy = Backoff.fixed({ delay: 0 }).pipe(
+  const policy = Backoff.fixed(0).pipe(
     RetryPolicy.whileRetryable,
     RetryPolicy.honorRetryAfter(),
     RetryPolicy.maxAttempts(2)

@@ -133,7 +133,7 @@ const clients: Readonly<Record<string, Client>> = {
   }
 }
 
-const threeTimes = Backoff.fixed({ delay: 0 }).pipe(RetryPolicy.whileRetryable, RetryPolicy.maxAttempts(3))
+const threeTimes = Backoff.fixed(0).pipe(RetryPolicy.whileRetryable, RetryPolicy.maxAttempts(3))
 
 /** What gets through to the server, and the error. A client that gives up early may have sent nothing. */
 const counted = async (failing: Failure, answer: Headers, call: () => Promise<unknown>) => {

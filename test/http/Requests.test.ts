@@ -11,7 +11,7 @@ import * as Logger from "effect/Logger"
 import * as Stream from "effect/Stream"
 import { type Answer, clientOf } from "../reliability/utils/http.ts"
 
-const policy = Backoff.fixed({ delay: "100 millis" }).pipe(RetryPolicy.maxAttempts(3))
+const policy = Backoff.fixed("100 millis").pipe(RetryPolicy.maxAttempts(3))
 
 const post = HttpClientRequest.post("http://a/")
 const withKey = HttpClientRequest.setHeader(post, "idempotency-key", "k")
@@ -112,7 +112,7 @@ describe("requests", () => {
   it.effect("each attempt has its timeout, the call its deadline, and no backoff is slept that would pass it", () =>
     Effect.gen(function*() {
       const { client, times } = clientOf(["never"])
-      const patient = Backoff.fixed({ delay: "2 seconds" }).pipe(RetryPolicy.deadline("8 seconds"))
+      const patient = Backoff.fixed("2 seconds").pipe(RetryPolicy.deadline("8 seconds"))
       const call = RetryHttp.retry(client, patient, { attemptTimeout: "1 second" }).get("http://a/")
       const exit = yield* Effect.exit(Kit.runToEnd(
         Effect.andThen(Effect.exit(call), Effect.clockWith((clock) => Effect.succeed(clock.currentTimeMillisUnsafe())))

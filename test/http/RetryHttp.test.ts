@@ -80,7 +80,7 @@ const broken = Object.assign(new Error("socket hang up"), { code: "ECONNRESET" }
 const refused = new TypeError("fetch failed", { cause: Object.assign(new Error("refused"), { code: "ECONNREFUSED" }) })
 
 /** 100, 200 and 400 ms after the failures, five attempts. */
-const policy = Backoff.exponential({ base: "100 millis", factor: 2 }).pipe(RetryPolicy.maxAttempts(5))
+const policy = Backoff.exponential("100 millis").pipe(RetryPolicy.maxAttempts(5))
 const hinted = policy.pipe(RetryPolicy.honorRetryAfter({ atMost: "1 minute" }))
 
 /** Lets time pass until the effect ends. */
@@ -967,7 +967,7 @@ describe("RetryHttp", () => {
         const limiter = yield* AdaptiveRateLimiter.make()
         const { layer, retries, stops } = recording()
         const { client, sends } = scripted([429])
-        const adaptive = Backoff.fixed({ delay: "1 millis" }).pipe(
+        const adaptive = Backoff.fixed("1 millis").pipe(
           RetryPolicy.maxAttempts(50),
           RetryPolicy.requires(AdaptiveRateLimiter.AdaptiveRateLimiter),
           RetryPolicy.deadline("3 seconds")

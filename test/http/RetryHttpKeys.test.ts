@@ -6,7 +6,7 @@ import * as HttpClient from "effect/http/HttpClient"
 import type * as HttpClientRequest from "effect/http/HttpClientRequest"
 import * as HttpClientResponse from "effect/http/HttpClientResponse"
 
-const threeTimes = Backoff.fixed({ delay: 0 }).pipe(RetryPolicy.whileRetryable, RetryPolicy.maxAttempts(3))
+const threeTimes = Backoff.fixed(0).pipe(RetryPolicy.whileRetryable, RetryPolicy.maxAttempts(3))
 
 /** A client whose server answers with each status in turn, the last one forever. */
 const clientOf = (...statuses: ReadonlyArray<number>) => {

@@ -76,7 +76,7 @@ const latch = () => {
   return { promise, open }
 }
 
-const policy = Backoff.fixed({ delay: "20 millis" }).pipe(RetryPolicy.maxAttempts(4))
+const policy = Backoff.fixed("20 millis").pipe(RetryPolicy.maxAttempts(4))
 
 /** Runs a call. Its backoffs pass when nothing else sleeps: when the body that was refused has been read. */
 const driven = <A, E, R>(call: Effect.Effect<A, E, R>) =>

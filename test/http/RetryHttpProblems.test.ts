@@ -48,7 +48,7 @@ const serve = (answer: (response: http.ServerResponse, nth: number) => void) =>
     return { seen, url: `http://127.0.0.1:${(server.address() as net.AddressInfo).port}/` }
   })
 
-const policy = Backoff.fixed({ delay: 0 }).pipe(RetryPolicy.maxAttempts(3))
+const policy = Backoff.fixed(0).pipe(RetryPolicy.maxAttempts(3))
 const once = RetryPolicy.maxAttempts(policy, 1)
 
 const problem = (fields: object) => JSON.stringify(fields)

@@ -37,7 +37,7 @@ import * as TestClock from "effect/testing/TestClock"
 import { dynamo, failure, getItem, played } from "../utils/awsSdk.ts"
 import { sweep } from "../utils/sweep.ts"
 
-const policy = Backoff.fixed({ delay: "100 millis" }).pipe(RetryPolicy.maxAttempts(3), RetryPolicy.whileRetryable)
+const policy = Backoff.fixed("100 millis").pipe(RetryPolicy.maxAttempts(3), RetryPolicy.whileRetryable)
 
 type Told = { readonly [name: string]: string }
 
@@ -510,7 +510,7 @@ describe("RPC", () => {
         "2 seconds"
       )
       assert.match(String(slow), /DeadlineExceeded/)
-      yield* timed(withRetry(call("a"), Backoff.fixed({ delay: "10 millis" }).pipe(RetryPolicy.maxAttempts(3)))).pipe(
+      yield* timed(withRetry(call("a"), Backoff.fixed("10 millis").pipe(RetryPolicy.maxAttempts(3)))).pipe(
         Effect.provide(RetryPropagation.layer())
       )
       assert.strictEqual(sends, 3)

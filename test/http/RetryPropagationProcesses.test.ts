@@ -54,7 +54,7 @@ afterAll(() => {
   fs.rmSync(folder, { recursive: true })
 })
 
-const threeAttempts = Backoff.fixed({ delay: "5 millis" }).pipe(RetryPolicy.maxAttempts(3), RetryPolicy.whileRetryable)
+const threeAttempts = Backoff.fixed("5 millis").pipe(RetryPolicy.maxAttempts(3), RetryPolicy.whileRetryable)
 
 type Seen = ReadonlyArray<Record<string, string>>
 
@@ -87,7 +87,7 @@ describe("three real processes in a row, each with three attempts, the last one 
           Effect.flatMap((response) => response.status === 503 ? Effect.fail(response) : Effect.succeed(response))
         )
         const policy = RetryPolicy.deadline(
-          Backoff.fixed({ delay: "5 millis" }).pipe(RetryPolicy.maxAttempts(3)),
+          Backoff.fixed("5 millis").pipe(RetryPolicy.maxAttempts(3)),
           "5 minutes"
         )
         const ways: ReadonlyArray<Effect.Effect<unknown, unknown>> = [

@@ -24,7 +24,7 @@ import { createServer } from "node:http"
 const Get = Rpc.make("Get", { payload: { id: Schema.String }, success: Schema.String, error: Schema.String })
 const group = RpcGroup.make(Get).middleware(RetryPropagationRpc.Propagation)
 
-const policy = Backoff.fixed({ delay: "1 millis" }).pipe(RetryPolicy.maxAttempts(3), RetryPolicy.whileRetryable)
+const policy = Backoff.fixed("1 millis").pipe(RetryPolicy.maxAttempts(3), RetryPolicy.whileRetryable)
 
 /** What the server saw of the calls. */
 class Seen extends Context.Service<Seen, { sends: number; cut: number; readonly told: Array<string> }>()("Seen") {}

@@ -18,7 +18,7 @@ import { createServer } from "node:http"
 
 const [, , next = ""] = process.argv
 
-const threeAttempts = Backoff.fixed({ delay: "5 millis" }).pipe(
+const threeAttempts = Backoff.fixed("5 millis").pipe(
   RetryPolicy.maxAttempts(3),
   RetryPolicy.whileRetryable,
   RetryPolicy.outermostOnly

@@ -12,7 +12,7 @@ const names = { deadline: "deadline", attempt: "attempt", maxAttempts: "max", cr
 const came: PropagatedContext = { names, attempt: 3, maxAttempts: 7, deadlineAtMillis: 10_000, isRetried: false }
 
 type AnyPolicy = Schedule.Schedule<unknown, unknown, never, never>
-const fixed = Backoff.fixed({ delay: 100 })
+const fixed = Backoff.fixed(100)
 const drivers = [
   {
     form: "Effect.retry",
@@ -92,7 +92,7 @@ it.effect("a deadline inside a retried effect goes with each of its sends, also 
       seen.push(propagatedIn(context)?.deadlineAtMillis)
       return Effect.fail(new Transient())
     })
-    const policy = Backoff.fixed({ delay: 100 }).pipe(RetryPolicy.maxAttempts(3))
+    const policy = Backoff.fixed(100).pipe(RetryPolicy.maxAttempts(3))
     const timed = Effect.updateContext(
       call,
       (context: Context.Context<never>) => propagating(context, { ...came, deadlineAtMillis: 5000 })

@@ -115,7 +115,7 @@ it.effect("a stream that is metered is settled at its end by all that its parts 
   }).pipe(Effect.provide([TokenLimiter.layer({ tokens: 10_000, slack: 0 }), RetryQuota.layer()])))
 
 describe("untilAnswer", () => {
-  const policy = Backoff.fixed({ delay: 0 }).pipe(
+  const policy = Backoff.fixed(0).pipe(
     RetryPolicy.maxAttempts(3),
     RetryPolicy.whileRetryable,
     RetryPolicy.quotaGated({ cost: 5 })

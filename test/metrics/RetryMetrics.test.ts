@@ -51,7 +51,7 @@ const reading = (pattern: RegExp) =>
     ))
 
 /** Waits a second before each retry; three attempts. */
-const policy = Backoff.fixed({ delay: "1 second" }).pipe(RetryPolicy.whileRetryable, RetryPolicy.maxAttempts(3))
+const policy = Backoff.fixed("1 second").pipe(RetryPolicy.whileRetryable, RetryPolicy.maxAttempts(3))
 
 /** A send of this duration. */
 const taking = <A, E>(self: Effect.Effect<A, E>, millis: number) => Effect.andThen(Effect.sleep(millis), self)
@@ -192,7 +192,7 @@ describe("RetryMetrics, timed", () => {
     Effect.gen(function*() {
       const call = withRetry(
         Effect.fail(new Transient()),
-        Backoff.fixed({ delay: 1 }).pipe(RetryPolicy.maxAttempts(2), RetryPolicy.quotaGated({ cost: 1 }))
+        Backoff.fixed(1).pipe(RetryPolicy.maxAttempts(2), RetryPolicy.quotaGated({ cost: 1 }))
       )
       yield* inTime(Effect.exit(call))
       yield* Effect.orDie(RetryQuota.reserve(1))

@@ -73,7 +73,7 @@ describe("RetryHttp with nginx", () => {
     Effect.gen(function*() {
       const url = yield* startThrottling
       const base = yield* HttpClient.HttpClient
-      const policy = Backoff.exponential({ base: "100 millis", jitter: "full" }).pipe(
+      const policy = Backoff.exponential("100 millis", 2, { jitter: "full" }).pipe(
         RetryPolicy.honorRetryAfter({ atMost: "5 seconds" }),
         RetryPolicy.maxAttempts(10)
       )
@@ -103,7 +103,7 @@ describe("RetryHttp with nginx", () => {
     Effect.gen(function*() {
       const url = yield* startThrottling
       const { client, sends } = counted(yield* HttpClient.HttpClient)
-      const policy = Backoff.fixed({ delay: "20 millis" }).pipe(RetryPolicy.maxAttempts(3))
+      const policy = Backoff.fixed("20 millis").pipe(RetryPolicy.maxAttempts(3))
       // The one request that is let through in a minute.
       yield* Effect.flatMap((yield* HttpClient.HttpClient).get(`${url}/slow`), (response) => response.text)
       yield* Effect.flatMap(RetryHttp.retry(client, policy, options).get(url + where), (response) => response.text)
@@ -132,7 +132,7 @@ describe("RetryHttp with nginx", () => {
       )
       const url = `http://127.0.0.1:${port}/`
       const { client, sends } = counted(yield* HttpClient.HttpClient)
-      const retrying = RetryHttp.retry(client, Backoff.fixed({ delay: "100 millis" }).pipe(RetryPolicy.maxAttempts(30)))
+      const retrying = RetryHttp.retry(client, Backoff.fixed("100 millis").pipe(RetryPolicy.maxAttempts(30)))
       assert.strictEqual((yield* retrying.post(url)).status, 502)
       assert.strictEqual(sends.length, 1)
       yield* Effect.forkScoped(Effect.delay(upstreamOn(upstream), "500 millis"))
@@ -158,7 +158,7 @@ describe("RetryHttp with nginx", () => {
         }`,
         port
       )
-      const policy = Backoff.fixed({ delay: "20 millis" }).pipe(RetryPolicy.maxAttempts(3))
+      const policy = Backoff.fixed("20 millis").pipe(RetryPolicy.maxAttempts(3))
       const client = RetryHttp.retry(yield* HttpClient.HttpClient, policy)
       const response = yield* client.post(`http://127.0.0.1:${port}/orders`)
       assert.deepStrictEqual([response.status, response.headers["retry-after"], passedOn], [503, "0", 1])
@@ -269,7 +269,7 @@ for (const [name, layer] of [["fetch", FetchHttpClient.layer], ["node:http", lay
           port
         )
         const { connections, url } = yield* proxy(port, treatments)
-        const policy = Backoff.fixed({ delay: "20 millis" }).pipe(RetryPolicy.maxAttempts(4))
+        const policy = Backoff.fixed("20 millis").pipe(RetryPolicy.maxAttempts(4))
         const client = RetryHttp.retry(yield* HttpClient.HttpClient, policy, { attemptTimeout: "200 millis" })
         const outcome = yield* client[method](url).pipe(
           Effect.flatMap((response) => response.text),

@@ -15,7 +15,7 @@ import { type Answering, failedResponse, startService } from "./llm/service.ts"
 Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false })
 
 /** That of the SDKs, without the delays. */
-const policy = Backoff.fixed({ delay: 0 }).pipe(
+const policy = Backoff.fixed(0).pipe(
   RetryPolicy.maxAttempts(3),
   RetryPolicy.whileRetryable,
   RetryPolicy.quotaGated({ cost: 5 })

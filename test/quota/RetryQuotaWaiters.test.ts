@@ -11,7 +11,7 @@ import { Transient } from "../utils/call.ts"
 const waiting = (maxWaiters?: number) =>
   RetryQuota.layer({ capacity: 10, initial: 0, refillPerSecond: 1, onExceeded: "wait", maxWaiters })
 
-const policy = Backoff.fixed({ delay: 1 }).pipe(RetryPolicy.maxAttempts(2), RetryPolicy.quotaGated({ cost: 1 }))
+const policy = Backoff.fixed(1).pipe(RetryPolicy.maxAttempts(2), RetryPolicy.quotaGated({ cost: 1 }))
 
 describe("maxWaiters of a quota that waits", () => {
   it.effect("serves a maximum and refuses the next immediately; a place is free when one leaves", () =>

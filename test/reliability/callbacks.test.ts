@@ -69,7 +69,7 @@ interface Place {
   readonly isSend?: boolean
 }
 
-const policy = Backoff.fixed({ delay: 10 }).pipe(
+const policy = Backoff.fixed(10).pipe(
   RetryPolicy.maxAttempts(3),
   RetryPolicy.whileRetryable,
   RetryPolicy.quotaGated({ cost: 5 })

@@ -21,7 +21,7 @@ type Policy = Parameters<typeof drivers[number]["run"]>[1]
 class Gate extends SendGate.Service<Gate>()("test/reliability/context/Gate") {}
 const open: SendGate.SendGate = { order: 1, enter: () => {} }
 
-const free = Backoff.fixed({ delay: 100 }).pipe(RetryPolicy.whileRetryable)
+const free = Backoff.fixed(100).pipe(RetryPolicy.whileRetryable)
 const policy = free as Policy
 const failing = Effect.fail(new Transient())
 

@@ -34,7 +34,7 @@ const drivers = [
   { form: "withRetry", run: (self: Call, policy: Policy): Call => withRetry(self, policy) }
 ] as const
 
-const fixed = Backoff.fixed({ delay: 100 })
+const fixed = Backoff.fixed(100)
 const gated = fixed.pipe(RetryPolicy.quotaGated({ cost: 5 }))
 
 class Gate extends SendGate.Service<Gate, unknown>()("test/reliability/settling/Gate") {}

@@ -150,7 +150,7 @@ describe("Chaos", () => {
 })
 
 describe("an injected failure is a failure of the send itself", () => {
-  const policy = Backoff.fixed({ delay: 100 }).pipe(
+  const policy = Backoff.fixed(100).pipe(
     RetryPolicy.maxAttempts(3),
     RetryPolicy.whileRetryable,
     RetryPolicy.quotaGated({ cost: 5 })

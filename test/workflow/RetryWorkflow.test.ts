@@ -6,7 +6,7 @@ import { budget, firstOf } from "../utils/budget.ts"
 import type { Death } from "./cluster.ts"
 import { order, type Run, type Script, waits } from "./orders.ts"
 
-const policy = Backoff.exponential({ base: "20 millis" }).pipe(
+const policy = Backoff.exponential("20 millis").pipe(
   RetryPolicy.maxAttempts(4),
   RetryPolicy.whileRetryable
 )
@@ -16,7 +16,7 @@ describe("an activity that is retried in a workflow", () => {
     Effect.gen(function*() {
       for (const inMemoryThreshold of ["0 millis", "1 hour"] as const) {
         const run = yield* order({
-          policy: Backoff.exponential({ base: "40 seconds" }).pipe(RetryPolicy.whileRetryable),
+          policy: Backoff.exponential("40 seconds").pipe(RetryPolicy.whileRetryable),
           options: { inMemoryThreshold },
           sendMillis: 1000,
           pollMillis: 1000

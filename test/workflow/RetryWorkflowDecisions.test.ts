@@ -20,7 +20,7 @@ import { budget } from "../utils/budget.ts"
 import { database, engine, newProcess, start, timeUntil } from "./cluster.ts"
 import { Down, down, failsUntil, order, type Run, waits } from "./orders.ts"
 
-const steady = Backoff.fixed({ delay: "20 millis" }).pipe(RetryPolicy.whileRetryable)
+const steady = Backoff.fixed("20 millis").pipe(RetryPolicy.whileRetryable)
 
 const failing = (facts?: RetryInfo.RetryInfo) => (attempt: number) => Effect.fail(down(attempt, facts))
 
@@ -64,11 +64,11 @@ describe("what is decided", () => {
       RetryPolicy.concat(RetryPolicy.maxAttempts(steady, 3))
     ),
     "one after the other": steady.pipe(RetryPolicy.maxAttempts(2), RetryPolicy.concat(Schedule.recurs(2))),
-    "a growing delay": Backoff.exponential({ base: "10 millis", cap: "30 millis" }).pipe(
+    "a growing delay": Backoff.exponential("10 millis", 2, { cap: "30 millis" }).pipe(
       RetryPolicy.maxAttempts(6),
       RetryPolicy.whileMaybeRetryable
     ),
-    "a delay that depends on the one before": Backoff.decorrelated({ base: "10 millis", cap: "200 millis" }).pipe(
+    "a delay that depends on the one before": Backoff.decorrelated("10 millis", { cap: "200 millis" }).pipe(
       RetryPolicy.maxAttempts(5),
       RetryPolicy.whileRetryable
     ),
@@ -83,7 +83,7 @@ describe("what is decided", () => {
     ),
     "a schedule": RetryPolicy.fromSchedule(Schedule.upTo(Schedule.exponential("10 millis"), { times: 3 })),
     "another policy for throttles": steady.pipe(
-      RetryPolicy.whenThrottled(Backoff.linear({ base: "5 millis", increment: "20 millis" })),
+      RetryPolicy.whenThrottled(Backoff.linear("5 millis", { increment: "20 millis" })),
       RetryPolicy.maxAttempts(4)
     )
   }
@@ -103,7 +103,7 @@ describe("what is decided", () => {
 
   it.effect("draws its jitter once: a process that takes over waits for the same retry", () =>
     Effect.gen(function*() {
-      const policy = Backoff.exponential({ base: "100 millis", jitter: "full" }).pipe(RetryPolicy.whileRetryable)
+      const policy = Backoff.exponential("100 millis", 2, { jitter: "full" }).pipe(RetryPolicy.whileRetryable)
       const run = yield* order({
         policy,
         answer: failsUntil(2),
@@ -279,9 +279,8 @@ describe("a workflow that is suspended by its failures", () => {
           return attempts.length < 4 ? yield* Effect.fail("down") : "paid"
         })
       })
-      const layer = Order.toLayer(() =>
-        RetryWorkflow.retry(charge, Backoff.fixed({ delay: 20 }).pipe(RetryPolicy.maxAttempts(3)))
-      ).pipe(Layer.provideMerge(engine(newProcess(), yield* database)))
+      const layer = Order.toLayer(() => RetryWorkflow.retry(charge, Backoff.fixed(20).pipe(RetryPolicy.maxAttempts(3))))
+        .pipe(Layer.provideMerge(engine(newProcess(), yield* database)))
       const context = yield* start(layer)
       const execution = Order.execute({ id: "1" }).pipe(Effect.provideContext(context))
       const fiber = yield* Effect.forkChild(execution)

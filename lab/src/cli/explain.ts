@@ -67,7 +67,7 @@ const explained = (name: string, policy: Policy, options: Explain.Options): Expl
   const resolved = resolve(policy)
   const { coolDown, hedge, policy: retrying, quota } = resolved
   const explanation = Explain.explain(
-    retrying ?? RetryPolicy.maxAttempts(1)(Backoff.fixed({ delay: 0 })),
+    retrying ?? RetryPolicy.maxAttempts(1)(Backoff.fixed(0)),
     { ...options, name, quota, coolDown, hedge: hedge?.process }
   )
   return { ...explanation, notes: [...explanation.notes, ...leftOut(resolved)] }

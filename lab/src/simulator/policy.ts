@@ -59,12 +59,12 @@ const nothing: Named = {
 
 const thrice = (policy: AnyPolicy): AnyPolicy => policy.pipe(RetryPolicy.maxAttempts(3), RetryPolicy.whileRetryable)
 
-const jittered = thrice(Backoff.exponential({ base: "100 millis", cap: "20 seconds", jitter: "full" }))
+const jittered = thrice(Backoff.exponential("100 millis", 2, { cap: "20 seconds", jitter: "full" }))
 
 const named: { readonly [Name in PolicyName]: Named } = {
   none: nothing,
-  naive: { ...nothing, policy: thrice(Backoff.fixed({ delay: 0 })) },
-  backoff: { ...nothing, policy: thrice(Backoff.exponential({ base: "100 millis", cap: "20 seconds" })) },
+  naive: { ...nothing, policy: thrice(Backoff.fixed(0)) },
+  backoff: { ...nothing, policy: thrice(Backoff.exponential("100 millis", 2, { cap: "20 seconds" })) },
   jitter: { ...nothing, policy: jittered },
   awsStandard: { ...nothing, policy: Modes.awsStandard, quota: {} },
   awsStandard2026: { ...nothing, policy: Modes.awsStandard2026, quota: {} },

@@ -429,17 +429,17 @@ describe("explainSvg", () => {
     const said = (policy: Parameters<typeof Explain.explain>[0]) =>
       />(From the shortest [^<]*)<\/text>/.exec(explainSvg(Explain.explain(policy)))?.[1]
     const three = RetryPolicy.maxAttempts(3)
-    assert.strictEqual(said(three(Backoff.fixed({ delay: 100 }))), "From the shortest to the longest.")
+    assert.strictEqual(said(three(Backoff.fixed(100))), "From the shortest to the longest.")
     assert.strictEqual(
-      said(three(Backoff.decorrelated({ base: 100, cap: "10 seconds" }))),
+      said(three(Backoff.decorrelated(100, { cap: "10 seconds" }))),
       "From the shortest to the longest. ~ marks percentiles of samples."
     )
   })
 
   it("leaves out what is missing: retries, a quota", () => {
-    const none = explainSvg(Explain.explain(RetryPolicy.maxAttempts(1)(Backoff.fixed({ delay: 0 }))))
+    const none = explainSvg(Explain.explain(RetryPolicy.maxAttempts(1)(Backoff.fixed(0))))
     assert.notInclude(none, "Delay before each retry")
-    const free = explainSvg(Explain.explain(RetryPolicy.maxAttempts(3)(Backoff.fixed({ delay: 100 }))))
+    const free = explainSvg(Explain.explain(RetryPolicy.maxAttempts(3)(Backoff.fixed(100))))
     assert.notInclude(free, "quota")
     assert.notMatch(none + free, /NaN|Infinity|undefined/)
   })

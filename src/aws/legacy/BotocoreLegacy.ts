@@ -343,9 +343,7 @@ const checkerOf = ({ headers: checked }: Index): ServiceRetry["checkBody"] => ({
   })
 
 const policyOf = ({ base, growthFactor: factor }: Settings, maxAttempts: number): RetryPolicy.RetryPolicy =>
-  Backoff.exponential({
-    base: base === "rand" ? 1000 : Math.min(base * 1000, maxDelayMillis),
-    factor,
+  Backoff.exponential(base === "rand" ? 1000 : Math.min(base * 1000, maxDelayMillis), factor, {
     jitter: base === "rand" ? "full" : "none"
   }).pipe(
     RetryPolicy.maxAttempts(maxAttempts),

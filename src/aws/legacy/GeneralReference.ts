@@ -121,7 +121,7 @@ export const policy = (options: Options = {}): RetryPolicy.RetryPolicy => {
   const retries = check.count("maxRetries", options.maxRetries, 0, 3)
   const maxMillis = check.positiveDuration("maxWaitInterval", options.maxWaitInterval, 20_000)
   rejectUnknown(check, options)
-  return Backoff.exponential({ base: baseMillis }).pipe(
+  return Backoff.exponential(baseMillis).pipe(
     RetryPolicy.capped(maxMillis),
     RetryPolicy.maxAttempts(retries + 1),
     RetryPolicy.whileRetryable

@@ -94,7 +94,7 @@ const backOff = (fields: Fields, path: Path): RetryPolicy.RetryPolicy => {
   const baseMillis = positiveDurationOf(base, basePath, input === undefined ? 25 : undefined)
   const capMillis = positiveDurationOf(most, mostPath, 10 * baseMillis)
   if (capMillis < baseMillis) refuse(mostPath, most, "at least the base interval")
-  return Backoff.exponential({ base: baseMillis }).pipe(RetryPolicy.capped(capMillis), RetryPolicy.jittered("full"))
+  return Backoff.exponential(baseMillis).pipe(RetryPolicy.capped(capMillis), RetryPolicy.jittered("full"))
 }
 
 /** Settings that the library cannot express must not be dropped silently. */

@@ -67,7 +67,7 @@ const policyOf = (json: unknown, path: Path): Imported => {
   const codes = listOf(fields["retryableStatusCodes"], listed).map((code, index) => statusOf(code, [...listed, index]))
   if (codes.length === 0) refuse(listed, codes, "an array with at least one status")
   return {
-    policy: Backoff.exponential({ base: initialMillis, factor }).pipe(
+    policy: Backoff.exponential(initialMillis, factor).pipe(
       RetryPolicy.capped(capMillis),
       RetryPolicy.jittered({ proportional: 0.2 }),
       honorPushback(),

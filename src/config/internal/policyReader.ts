@@ -120,11 +120,15 @@ const paying = ["cost", "timeoutCost", "throttlingCost"]
 const jittering = ["cap", "jitter"]
 
 const sources: { readonly [name: string]: Reader } = {
-  exponential: options(exponential, ["base", "factor", ...jittering]),
-  linear: options(linear, ["base", "increment", ...jittering]),
-  fibonacci: options(fibonacci, ["base", ...jittering]),
-  fixed: options(fixed, ["delay", "jitter"]),
-  decorrelated: options(decorrelated, ["base", "cap"], ["additive"]),
+  exponential: options(({ base, factor, ...others }) => exponential(base, factor, others), [
+    "base",
+    "factor",
+    ...jittering
+  ]),
+  linear: options(({ base, ...others }) => linear(base, others), ["base", "increment", ...jittering]),
+  fibonacci: options(({ base, ...others }) => fibonacci(base, others), ["base", ...jittering]),
+  fixed: options(({ delay, ...others }) => fixed(delay, others), ["delay", "jitter"]),
+  decorrelated: options(({ base, ...others }) => decorrelated(base, others), ["base", "cap"], ["additive"]),
   fromDelay: (input, path, context) => fromDelay(functionOf(input, path, context)),
   choose: (input, path, context) => choose(functionOf(input, path, context)),
   fromSchedule: (input, path) => refuse(path, input, "left to code: a schedule has no JSON"),

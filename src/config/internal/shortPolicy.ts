@@ -62,9 +62,7 @@ const short = (input: Fields, path: Path): Policy => {
         ...(keys["outermostOnly"] === true ? [outermostOnly] : [])
       ].reduce<any>(
         (policy, combinator: (self: any) => unknown) => combinator(policy),
-        exponential({
-          base: keys["base"] ?? "100 millis",
-          factor: keys["factor"],
+        exponential(keys["base"] ?? "100 millis", keys["factor"], {
           cap: keys["cap"] ?? "20 seconds",
           jitter: keys["jitter"] ?? "full"
         })

@@ -43,7 +43,7 @@ const backOff = (fields: Fields, path: Path): RetryPolicy.RetryPolicy => {
   const factor = numberOf(fields["BackoffRate"], [...path, "BackoffRate"], 1, 2)
   const jitter = fields["JitterStrategy"] ?? "NONE"
   if (jitter !== "NONE" && jitter !== "FULL") refuse([...path, "JitterStrategy"], jitter, `"FULL" or "NONE"`)
-  const growing = Backoff.exponential({ base: seconds * 1000, factor })
+  const growing = Backoff.exponential(seconds * 1000, factor)
   const most = fields["MaxDelaySeconds"]
   const capped = most === undefined
     ? growing

@@ -35,7 +35,7 @@ export const temporal = (json: unknown): Imported => {
   const types = listOf(fields["nonRetryableErrorTypes"] ?? [], ["nonRetryableErrorTypes"])
   const listed = types.map((type, index) => textOf(type, ["nonRetryableErrorTypes", index]))
   const never = new Set(["CancelledFailure", "TerminatedFailure", ...listed])
-  const growing = Backoff.exponential({ base: initialMillis, factor }).pipe(RetryPolicy.capped(capMillis))
+  const growing = Backoff.exponential(initialMillis, factor).pipe(RetryPolicy.capped(capMillis))
   const limited = attempts === 0 ? growing : growing.pipe(RetryPolicy.maxAttempts(attempts))
   return {
     policy: RetryPolicy.whileRetryable(limited),

@@ -9,9 +9,20 @@ const print = (value: unknown): string => {
   return options.length === 0 ? "" : `{ ${options.join(", ")} }`
 }
 
+/** The arguments of a step: a backoff takes its delay first, its growth next, and its options last. */
+const printArguments = (tag: string, value: unknown): string => {
+  if (!tag.startsWith("Backoff.")) return print(value)
+  const { base, delay = base, factor, ...others } = value as { readonly [option: string]: unknown }
+  const options = print(others)
+  const growth = factor ?? (tag === "Backoff.exponential" && options !== "" ? 2 : undefined)
+  return [print(delay), growth, options].filter((argument) => argument !== undefined && argument !== "").join(", ")
+}
+
 /** The composition, as source code. */
 export const toText = (nodes: ReadonlyArray<Node>): string => {
-  const [first, ...others] = nodes.map(([tag, value]) => value === undefined ? tag : `${tag}(${print(value)})`)
+  const [first, ...others] = nodes.map(([tag, value]) =>
+    value === undefined ? tag : `${tag}(${printArguments(tag, value)})`
+  )
   return others.length === 0 ? first! : `${first}.pipe(${others.join(", ")})`
 }
 

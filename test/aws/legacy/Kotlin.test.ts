@@ -625,7 +625,7 @@ describe("Kotlin", () => {
     })
 
     it.effect("any policy gives the delays, within the strategy's limits", () => {
-      const { layer, policy } = Kotlin.standardRetryStrategy({ delayProvider: Backoff.fixed({ delay: 7 }) })
+      const { layer, policy } = Kotlin.standardRetryStrategy({ delayProvider: Backoff.fixed(7) })
       return Effect.gen(function*() {
         const script = scriptedCall([500, 500, 500].map((status) => ({ status })))
         yield* Effect.forkChild(Effect.exit(Effect.retry(script.call, policy)))

@@ -52,7 +52,7 @@ const aborted = ({ ports }: Task) => {
 }
 
 const halfSecond = RetryPolicy.quotaGated({ cost: 14 })(
-  Backoff.fixed({ delay: "500 millis" }).pipe(RetryPolicy.maxAttempts(3), RetryPolicy.whileRetryable)
+  Backoff.fixed("500 millis").pipe(RetryPolicy.maxAttempts(3), RetryPolicy.whileRetryable)
 )
 
 const leaks = async ({ ports }: Task) => {

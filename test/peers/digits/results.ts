@@ -22,8 +22,8 @@ export interface Results {
 const seeds = { runs: 2 }
 
 /** Its factor is not a power of 2. */
-const uneven = Backoff.exponential({ base: "37 millis", factor: 1.3, jitter: "full" }).pipe(RetryPolicy.maxAttempts(12))
-const decorrelated = Backoff.decorrelated({ base: "20 millis", cap: "5 seconds" }).pipe(RetryPolicy.maxAttempts(8))
+const uneven = Backoff.exponential("37 millis", 1.3, { jitter: "full" }).pipe(RetryPolicy.maxAttempts(12))
+const decorrelated = Backoff.decorrelated("20 millis", { cap: "5 seconds" }).pipe(RetryPolicy.maxAttempts(8))
 
 /** What is found out with many runs of a scenario. */
 const findings = Effect.fnUntraced(function*({ measured, small }: Inputs) {

@@ -25,7 +25,7 @@ const charge = Activity.make({
   })
 })
 
-const policy = Backoff.fixed({ delay: "100 millis" }).pipe(
+const policy = Backoff.fixed("100 millis").pipe(
   RetryPolicy.maxAttempts(3),
   RetryPolicy.whileRetryable,
   RetryPolicy.quotaGated({ cost: 14 })

@@ -44,7 +44,7 @@ const charge = (id: string) =>
     })
   })
 
-const policy = Backoff.fixed({ delay: "1 second" }).pipe(RetryPolicy.maxAttempts(3), RetryPolicy.whileRetryable)
+const policy = Backoff.fixed("1 second").pipe(RetryPolicy.maxAttempts(3), RetryPolicy.whileRetryable)
 
 const program = Effect.gen(function*() {
   yield* step("up", "-", 0)

@@ -44,7 +44,7 @@ const charge = Activity.make({
   })
 })
 
-const policy = Backoff.fixed({ delay: "2 seconds" }).pipe(RetryPolicy.maxAttempts(4), RetryPolicy.whileRetryable)
+const policy = Backoff.fixed("2 seconds").pipe(RetryPolicy.maxAttempts(4), RetryPolicy.whileRetryable)
 
 await Effect.runPromise(
   Order.execute({ id: "1" }).pipe(

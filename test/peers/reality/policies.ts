@@ -23,8 +23,8 @@ export interface Subject {
   readonly real: Effect.Effect<Retrying, never, Scope.Scope>
 }
 
-const naive = Backoff.fixed({ delay: 0 }).pipe(RetryPolicy.maxAttempts(3), RetryPolicy.whileRetryable)
-const jitter = Backoff.exponential({ base: "100 millis", cap: "20 seconds", jitter: "full" }).pipe(
+const naive = Backoff.fixed(0).pipe(RetryPolicy.maxAttempts(3), RetryPolicy.whileRetryable)
+const jitter = Backoff.exponential("100 millis", 2, { cap: "20 seconds", jitter: "full" }).pipe(
   RetryPolicy.maxAttempts(3),
   RetryPolicy.whileRetryable
 )

@@ -19,7 +19,7 @@ const line = Effect.callback<void>((resume) => {
 
 const say = (text: string | number) => Effect.sync(() => process.stdout.write(`${text}\n`))
 
-const policy = Backoff.fixed({ delay: "1 millis" }).pipe(
+const policy = Backoff.fixed("1 millis").pipe(
   RetryPolicy.maxAttempts(3),
   RetryPolicy.whileRetryable,
   RetryPolicy.quotaGated({ cost: 5 })

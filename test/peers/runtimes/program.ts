@@ -10,7 +10,7 @@ export interface Addresses {
 /** How often something was sent, by what went wrong. */
 export type Sends = Readonly<Record<string, number>>
 
-const policy = Backoff.fixed({ delay: 1 }).pipe(RetryPolicy.maxAttempts(3), RetryPolicy.whileRetryable)
+const policy = Backoff.fixed(1).pipe(RetryPolicy.maxAttempts(3), RetryPolicy.whileRetryable)
 
 /** How often a request is sent whose every attempt fails. */
 const sendsOf = (request: () => Promise<unknown>): Promise<number> => {

@@ -65,7 +65,7 @@ export const outage = (options: { readonly isDown: () => boolean; readonly every
         }).pipe(Effect.andThen(Effect.sleep(options.everyMillis)), Effect.forever)
       })
     // A caller without quota and gates: its retries are made.
-    const stubborn = Backoff.fixed({ delay: "1 second" }).pipe(RetryPolicy.maxAttempts(5), RetryPolicy.whileRetryable)
+    const stubborn = Backoff.fixed("1 second").pipe(RetryPolicy.maxAttempts(5), RetryPolicy.whileRetryable)
     const insisting = Effect.forkChild(Effect.exit(withRetry(send(options.isDown), stubborn))).pipe(
       Effect.andThen(Effect.sleep(5 * options.everyMillis)),
       Effect.forever,

@@ -21,10 +21,10 @@ import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import { on, type Services, type Sweep, type Sweeps } from "./sweep.ts"
 
-const fixed = Backoff.fixed({ delay: 100 })
+const fixed = Backoff.fixed(100)
 const gated = RetryPolicy.quotaGated({ cost: 5, throttlingCost: 3, timeoutCost: 2 })
 const slow = fixed.pipe(gated)
-const fast = Backoff.fixed({ delay: 70 }).pipe(RetryPolicy.quotaGated({ cost: 4 }))
+const fast = Backoff.fixed(70).pipe(RetryPolicy.quotaGated({ cost: 4 }))
 const botocore = BotocoreLegacy.forService(BotocoreLegacy.document, "dynamodb")
 
 const policies: Readonly<Record<string, RetryPolicy.RetryPolicy<any, unknown, Services>>> = {
@@ -66,10 +66,10 @@ const policies: Readonly<Record<string, RetryPolicy.RetryPolicy<any, unknown, Se
   "Kotlin.exponentialBackoffWithJitter": Kotlin.exponentialBackoffWithJitter().pipe(gated),
   "BotocoreLegacy.forService": botocore.policy,
   "Backoff.fixed": fixed.pipe(gated),
-  "Backoff.linear": Backoff.linear({ base: 50 }).pipe(gated),
-  "Backoff.fibonacci": Backoff.fibonacci({ base: 50 }).pipe(gated),
-  "Backoff.exponential": Backoff.exponential({ base: 50, jitter: "equal" }).pipe(gated),
-  "Backoff.decorrelated": Backoff.decorrelated({ base: 50, cap: 500 }).pipe(gated),
+  "Backoff.linear": Backoff.linear(50).pipe(gated),
+  "Backoff.fibonacci": Backoff.fibonacci(50).pipe(gated),
+  "Backoff.exponential": Backoff.exponential(50, 2, { jitter: "equal" }).pipe(gated),
+  "Backoff.decorrelated": Backoff.decorrelated(50, { cap: 500 }).pipe(gated),
   "RetryPolicy.fromDelay, RetryPolicy.quotaGated": RetryPolicy.fromDelay(({ attempt }) => attempt * 10).pipe(gated),
   "RetryPolicy.fromSchedule": RetryPolicy.fromSchedule(Schedule.spaced(100)).pipe(gated),
   "RetryPolicy.jittered, RetryPolicy.capped": fixed.pipe(RetryPolicy.jittered("full"), RetryPolicy.capped(50), gated),
@@ -91,7 +91,7 @@ const policies: Readonly<Record<string, RetryPolicy.RetryPolicy<any, unknown, Se
   "RetryPolicy.deadline": fixed.pipe(RetryPolicy.deadline(150), gated),
   "RetryPolicy.withoutDeadline": fixed.pipe(RetryPolicy.deadline(150), RetryPolicy.withoutDeadline, gated),
   "RetryPolicy.mapDelay": fixed.pipe(RetryPolicy.mapDelay((_, { attempt }) => attempt > 2 ? undefined : 10), gated),
-  "RetryPolicy.whenThrottled": fixed.pipe(RetryPolicy.whenThrottled(Backoff.fixed({ delay: 300 })), gated),
+  "RetryPolicy.whenThrottled": fixed.pipe(RetryPolicy.whenThrottled(Backoff.fixed(300)), gated),
   "RetryPolicy.max": RetryPolicy.max([slow, fast]),
   "RetryPolicy.min": RetryPolicy.min([slow, fast]),
   "RetryPolicy.concat": RetryPolicy.concat(slow.pipe(RetryPolicy.maxAttempts(2)), fast),

@@ -27,7 +27,7 @@ export interface RedisSweep {
 const capacity = 500
 const cost = 5
 
-const policy = Backoff.fixed({ delay: 20 }).pipe(
+const policy = Backoff.fixed(20).pipe(
   RetryPolicy.maxAttempts(3),
   RetryPolicy.whileRetryable,
   RetryPolicy.quotaGated({ cost }),

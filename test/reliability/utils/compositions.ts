@@ -58,8 +58,8 @@ class Writer {
 
   private policy(): unknown {
     const delays = this.chance.isLikely(0.5)
-      ? Backoff.fixed({ delay: this.chance.below(100) })
-      : Backoff.exponential({ base: 20, cap: 400 })
+      ? Backoff.fixed(this.chance.below(100))
+      : Backoff.exponential(20, 2, { cap: 400 })
     const plain = delays.pipe(
       RetryPolicy.maxAttempts(2 + this.chance.below(3)),
       RetryPolicy.whileRetryable,

@@ -37,7 +37,7 @@ const policies: ReadonlyArray<Policy> = [
   awsAdaptive,
   RetryPolicy.deadline("15 seconds")(awsAdaptive),
   RetryPolicy.deadline("5 seconds")(AwsModes.standard({ maxAttempts: 20 })),
-  Backoff.decorrelated({ base: "20 millis", cap: "5 seconds" }).pipe(
+  Backoff.decorrelated("20 millis", { cap: "5 seconds" }).pipe(
     RetryPolicy.maxAttempts(6),
     RetryPolicy.whileRetryable,
     RetryPolicy.quotaGated({ cost: 3, throttlingCost: 7, timeoutCost: 1 })
