@@ -2,9 +2,9 @@
  * Why it stopped: the caller gets its own error, unchanged; the reason
  * is reported separately.
  *
- * Ways to see it: logs, a fallback, the last output of the schedule, an
- * observer, metrics. Events on the current span, `retry` and
- * `retry.stopped`, are added by default.
+ * Ways to see it: an explanation beforehand, logs, a fallback, the last
+ * output of the schedule, an observer, metrics. Events on the current
+ * span, `retry` and `retry.stopped`, are added by default.
  */
 import { Duration, Effect, Layer } from "effect"
 import {
@@ -12,10 +12,18 @@ import {
   RetryDecision,
   RetryMetrics,
   RetryObserver,
+  RetryPolicy,
   RetryQuota,
   withRetryOrElse
 } from "effect-retry"
-import { down, main, show } from "./support/program.ts"
+import { down, main, print, show } from "./support/program.ts"
+
+/**
+ * What the policy would do about an error, without a call: in a test,
+ * or in a console.
+ */
+export const explained = (error: unknown): string =>
+  String(RetryPolicy.explain(awsStandard, error))
 
 /**
  * Logs: each retry at Debug, and why a call is not retried at Warning,
@@ -92,6 +100,7 @@ export const observedCall = <A, E>(send: Effect.Effect<A, E>) =>
 
 main(
   import.meta.url,
+  print(explained(new TypeError("fetch failed"))),
   show(
     "three attempts",
     down,

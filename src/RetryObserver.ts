@@ -13,10 +13,9 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Tracer from "effect/Tracer"
-import { causesOf } from "./internal/classification/errorCodes.ts"
+import { isWord, nameOf, wordOf } from "./internal/classification/errorName.ts"
 import { statusOf } from "./internal/classification/wire.ts"
 import { shared } from "./internal/shared.ts"
-import { get, short } from "./internal/tryGet.ts"
 import type { Retry, Stop } from "./RetryDecision.ts"
 import type { RetryInfo } from "./RetryInfo.ts"
 import type { Send } from "./SendGate.ts"
@@ -195,23 +194,6 @@ export const spanEvents: RetryObserver = {
       ...gate && { "retry.gate": gate },
       "retry.attempts": attempts
     })
-}
-
-/** What may appear in a log line: no message, nothing secret. */
-const isWord = (u: unknown): u is string => /^[\w.$:#/-]{1,64}$/.test(short(u)) && u !== "Error"
-
-/** The name of the error, or of its cause; nothing of its message. */
-const wordOf = (error: unknown): string | undefined =>
-  [...causesOf(error).map((cause) => get(cause, "code")), get(error, "_tag"), get(error, "name")].find(isWord)
-
-/** What an error without a name of its own is. */
-const kindOf = (error: unknown): string =>
-  error === null ? "null" : get(error, "name") === "Error" ? "a plain Error" : `a value of type ${typeof error}`
-
-/** The name of the error, and the status of a response. */
-const nameOf = (error: unknown): string => {
-  const status = statusOf(error)
-  return [status === undefined ? [] : `HTTP ${status}`, wordOf(error) ?? []].flat().join(" ") || kindOf(error)
 }
 
 /**

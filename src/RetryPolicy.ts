@@ -29,15 +29,17 @@ import type * as Schedule from "effect/Schedule"
 import { type Compiled, type Cost, dearest, free, limitsOf } from "./engine/compiled.ts"
 import { type Adjust, adjusted, capping, type Delay, type Failing, honoring, noDelay, spread } from "./engine/delay.ts"
 import { isNested } from "./engine/environment.ts"
+import { explained } from "./engine/policy/explanation.ts"
 import { jitterOf } from "./engine/policy/jitter.ts"
 import { choosing, following, joining, lifting } from "./engine/policy/joinedPolicies.ts"
 import * as Policy from "./engine/policy/policy.ts"
 import { both, building, sourced } from "./engine/policy/providedPolicy.ts"
-import { callable, type Checks, checks, flag } from "./internal/checks.ts"
+import { callable, type Checks, checks, checksOf, flag, rejectUnknown } from "./internal/checks.ts"
 import { named, Opaque } from "./internal/format.ts"
 import { GateKeyed, shared } from "./internal/shared.ts"
 import { get } from "./internal/tryGet.ts"
-import type { RetryDecision } from "./RetryDecision.ts"
+import type { RetryClassifier } from "./RetryClassifier.ts"
+import type { RetryDecision, StopReason } from "./RetryDecision.ts"
 import type { RetryInfo } from "./RetryInfo.ts"
 import type { RetryQuota } from "./RetryQuota.ts"
 import type { SendGate } from "./SendGate.ts"
@@ -980,4 +982,108 @@ export const limits = (self: Schedule.Schedule<unknown, never, unknown, unknown>
     quota,
     gates: compiled.gates.map((gate) => keyOf(gate)!)
   }
+}
+
+/**
+ * A failure that {@link explain} explains.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ExplainOptions {
+  /** How many attempts have failed: a whole number from 1 to 10,000. Default 1. */
+  readonly attempt?: number | undefined
+  /** What classifies the error. Default: the classifier of the library. */
+  readonly classifier?: RetryClassifier | undefined
+}
+
+/**
+ * What a policy would do about a failure; as a string, one line.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Explanation = WouldRetry | WouldStop | Uncertain
+
+/**
+ * It would retry. As a string: `"would retry after 0.5 to 1 s at 5 tokens"`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface WouldRetry {
+  readonly _tag: "WouldRetry"
+  /** The shortest delay that the random draws give, in whole milliseconds. */
+  readonly least: Duration.Duration
+  /** The longest. */
+  readonly most: Duration.Duration
+  /** What the retry takes from the quota, at most; 0 if nothing. */
+  readonly tokens: number
+  /** Why it stops after the other draws, if some stop: `"deadline"`, for example. */
+  readonly otherwise: StopReason | undefined
+  readonly toString: () => string
+}
+
+/**
+ * It would stop. As a string: `"would stop: unknown-error, TypeError: the classifier does not know it"`. Of the error it
+ * shows only the code, name and status.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface WouldStop {
+  readonly _tag: "WouldStop"
+  /** Why. */
+  readonly reason: StopReason
+  readonly toString: () => string
+}
+
+/**
+ * It depends on more than the failure: a schedule in the policy, its services, or its settings while the program runs.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Uncertain {
+  readonly _tag: "Uncertain"
+  readonly toString: () => string
+}
+
+/**
+ * Explains what a policy would do about a failure, without running anything: it decides as a call does, all of whose
+ * attempts fail with this error and take no time. The quota is supposed to have the tokens, and loses none. Gates are
+ * not asked, and no call is around this one.
+ *
+ * **Details**
+ *
+ * The delays are those at the least random draw and at the greatest. Throws `InvalidOption` when an option is invalid, and
+ * whatever a function in the policy throws.
+ *
+ * **Example** (Is a lost connection retried?)
+ *
+ * ```ts
+ * const lost = Object.assign(new Error(), { code: "ECONNRESET" })
+ * String(RetryPolicy.explain(awsStandard, lost)) // "would retry after 0 to 1 s at 5 tokens"
+ * String(RetryPolicy.explain(awsStandard, lost, { attempt: 3 })) // "would stop: max-attempts, ECONNRESET: the attempts are used up"
+ * ```
+ *
+ * @see `Explain` of `@effect-retry/lab` for whole calls: how long they take, how often they send, what the quota lets through
+ * @category getters
+ * @since 0.1.0
+ */
+export const explain = <E>(
+  policy: Schedule.Schedule<unknown, E, unknown, unknown>,
+  error: E,
+  options: ExplainOptions = {}
+): Explanation => {
+  const check = checksOf("RetryPolicy.explain", options)
+  const { attempt = 1, classifier } = options
+  check.names.add("attempt")
+  if (!Number.isInteger(attempt) || attempt < 1 || attempt > 10_000) {
+    check.reject("attempt", attempt, "a whole number from 1 to 10,000")
+  }
+  if (classifier !== undefined) callable(check, "classifier", classifier, "a function of an error")
+  check.names.add("classifier")
+  rejectUnknown(check, options)
+  return explained({ compiled: Policy.compiledIn(policy, check.tag, "policy"), error, attempt, classifier })
 }

@@ -4,7 +4,8 @@
  * Numbers in a configuration do not show how long a call can take, how often it sends, or what a quota still lets through
  * when half of the attempts fail. {@link explain} answers that for any policy and any schedule. It runs calls whose
  * attempts all fail through the library's own retry loop, on a clock of its own: nothing is modeled a second time,
- * nothing waits, and no layer is needed. {@link toTable} prints the answer.
+ * nothing waits, and no layer is needed. {@link toTable} prints the answer. What a policy would do about one error is
+ * `RetryPolicy.explain` of the library: a retry, after which delay, or the reason why not.
  *
  * @since 0.1.0
  */

@@ -8,6 +8,7 @@ import {
   Hedge,
   InvalidOption,
   ResourceLimiters,
+  RetryClassifier,
   RetryMetrics,
   RetryPolicy,
   RetryPromise,
@@ -280,6 +281,11 @@ const rows: ReadonlyArray<Row> = [
   row<{ readonly proportional: number }>("RetryPolicy.jittered", (jitter) => RetryPolicy.jittered(jitter), {
     proportional: 0.1
   }),
+  row<RetryPolicy.ExplainOptions>(
+    "RetryPolicy.explain",
+    (options) => RetryPolicy.explain(awsStandard, new Error(), options),
+    { attempt: 1, classifier: RetryClassifier.defaultClassifier }
+  ),
   row<RetryPolicy.HonorOptions>("RetryPolicy.honorRetryAfter", (options) => RetryPolicy.honorRetryAfter(options), {
     atMost: 1,
     overshoot: 1,

@@ -274,6 +274,13 @@ describe("examples", () => {
   describe("why-it-stopped", () => {
     const error = new Transient()
 
+    it("explains what the policy would do about an error", () => {
+      const { explained } = WhyItStopped
+      const line = "would stop: unknown-error, TypeError: the classifier does not know it"
+      assert.strictEqual(explained(new TypeError("fetch failed")), line)
+      assert.strictEqual(explained(error), "would retry after 0 to 1 s at 5 tokens")
+    })
+
     const { orCached, orCachedBySchedule } = WhyItStopped
     for (const [form, cached] of Object.entries({ orCached, orCachedBySchedule })) {
       it.effect(`${form}: answers from the cache when the quota has run dry`, () =>
