@@ -1,6 +1,9 @@
 /**
  * Retry policies: ordinary schedules that can be composed, printed and run fast.
  *
+ * Begin with a policy that exists (`httpStandard`, `awsStandard`), with delays of `Backoff`, such as
+ * `Backoff.exponential("100 millis")`, or with any schedule; the combinators here add the rest.
+ *
  * A policy is a `Schedule` for `Effect.retry`, and it is also data: the source of the delay, the changes to it, and the
  * limits. The combinators here add to that data, so a policy of ten combinators still decides in one step, in this
  * order: retryable, attempts, quota, delay, deadline. A policy that stops keeps nothing from the quota, in whatever
