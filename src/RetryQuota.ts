@@ -77,20 +77,20 @@ export interface Service {
   readonly onExceeded: "stop" | "wait"
   /**
    * Takes tokens. If there are too few, it returns none under `onExceeded: "stop"`, and waits under `"wait"`, first
-   * come, first served. Fails if `cost` is not a finite number of at least 0, or exceeds the capacity.
+   * come, first served. A `cost` that is not a finite number from 0 to the capacity is a defect, `InvalidOption`.
    */
-  readonly reserve: (cost: number) => Effect.Effect<Option.Option<Reservation>, InvalidOption>
-  /** Adds tokens, up to the capacity. Fails if `tokens` is not a finite number of at least 0. */
-  readonly deposit: (tokens: number) => Effect.Effect<void, InvalidOption>
+  readonly reserve: (cost: number) => Effect.Effect<Option.Option<Reservation>>
+  /** Adds tokens, up to the capacity: a finite number of at least 0. Another is a defect, `InvalidOption`. */
+  readonly deposit: (tokens: number) => Effect.Effect<void>
   /** The current number of tokens: from 0 to `capacity`. */
   readonly balance: Effect.Effect<number>
   /** The current tokens, and the capacity. */
   readonly state: Effect.Effect<State>
   /**
    * Sets the number of tokens: at least 0, at most the capacity, whatever is asked for. Retries that wait for tokens
-   * get them in their order. Fails if `tokens` is not a number.
+   * get them in their order. NaN is a defect, `InvalidOption`.
    */
-  readonly set: (tokens: number) => Effect.Effect<void, InvalidOption>
+  readonly set: (tokens: number) => Effect.Effect<void>
   /** Where the tokens are kept. Calls take tokens here. */
   readonly store: RetryQuotaStore
 }
@@ -203,9 +203,6 @@ export const validated = (options: Options, check = checksOf("RetryQuota.make", 
     : valid
 }
 
-const attempted = <A>(f: () => A): Effect.Effect<A, InvalidOption> =>
-  Effect.try({ try: f, catch: (error) => error as InvalidOption })
-
 const withClock = <A>(f: (clock: Clock.Clock) => A): Effect.Effect<A> =>
   Effect.clockWith((clock) => Effect.sync(() => f(clock)))
 
@@ -272,19 +269,12 @@ export const fromStore = (store: RetryQuotaStore): Service => {
     },
     store,
     reserve: (cost) =>
-      Effect.flatMap(
-        attempted(() => check.between("cost", check.amount("cost", cost), 0, store.capacity)),
-        () => reserved(store, cost)
-      ),
+      Effect.suspend(() => reserved(store, check.between("cost", check.amount("cost", cost), 0, store.capacity))),
     deposit: (tokens) =>
-      Effect.flatMap(
-        attempted(() => checks("RetryQuota.deposit").amount("tokens", tokens)),
-        () => withClock((clock) => store.deposit(tokens, clock))
-      ),
+      withClock((clock) => store.deposit(checks("RetryQuota.deposit").amount("tokens", tokens), clock)),
     set: (tokens) =>
-      Effect.flatMap(
-        attempted(() => checks("RetryQuota.set").between("tokens", tokens, -Infinity, Infinity)),
-        () => withClock((clock) => setTokens(store, tokens, clock))
+      withClock((clock) =>
+        setTokens(store, checks("RetryQuota.set").between("tokens", tokens, -Infinity, Infinity), clock)
       ),
     get state() {
       return Effect.map(balance, (tokens) => ({ tokens, capacity: store.capacity }))
@@ -428,7 +418,7 @@ export const state: Effect.Effect<State, never, RetryQuota> = /* @__PURE__ */ Re
  * @category combinators
  * @since 0.1.0
  */
-export const set = (tokens: number): Effect.Effect<void, InvalidOption, RetryQuota> =>
+export const set = (tokens: number): Effect.Effect<void, never, RetryQuota> =>
   RetryQuota.use((quota) => quota.set(tokens))
 
 /**
@@ -437,9 +427,7 @@ export const set = (tokens: number): Effect.Effect<void, InvalidOption, RetryQuo
  * @category combinators
  * @since 0.1.0
  */
-export const reserve = (
-  cost: number
-): Effect.Effect<Option.Option<Reservation>, InvalidOption, RetryQuota> =>
+export const reserve = (cost: number): Effect.Effect<Option.Option<Reservation>, never, RetryQuota> =>
   RetryQuota.use((quota) => quota.reserve(cost))
 
 /**
@@ -448,5 +436,5 @@ export const reserve = (
  * @category combinators
  * @since 0.1.0
  */
-export const deposit = (tokens: number): Effect.Effect<void, InvalidOption, RetryQuota> =>
+export const deposit = (tokens: number): Effect.Effect<void, never, RetryQuota> =>
   RetryQuota.use((quota) => quota.deposit(tokens))

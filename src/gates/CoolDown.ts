@@ -122,8 +122,11 @@ export interface Gate extends SendGate.SendGate<CoolingDown> {
 export interface Service {
   /** Holds sends back. */
   readonly gate: Gate
-  /** Closes the resource, as a server's hint does: for hints that arrive some other way. */
-  readonly close: (hint: Duration.Input) => Effect.Effect<void, InvalidOption>
+  /**
+   * Closes the resource, as a server's hint does: for hints that arrive some other way. One that is not a finite
+   * duration of at least 0 is a defect, `InvalidOption`.
+   */
+  readonly close: (hint: Duration.Input) => Effect.Effect<void>
   /** The cool-down's current state. */
   readonly state: Effect.Effect<State>
 }
@@ -188,12 +191,8 @@ export const make = (options: Options = {}): Effect.Effect<Service> => {
 export const serviceOf = (gate: CoolDownGate<CoolingDown>): Service => ({
   gate,
   close: (hint) =>
-    Effect.flatMap(
-      Effect.try({
-        try: () => checks("CoolDown.close").duration("hint", hint),
-        catch: (error) => error as InvalidOption
-      }),
-      (millis) => Effect.clockWith((clock) => Effect.sync(() => gate.close(monotonicMillis(clock), millis)))
+    Effect.clockWith((clock) =>
+      Effect.sync(() => gate.close(monotonicMillis(clock), checks("CoolDown.close").duration("hint", hint)))
     ),
   state: Effect.clockWith((clock: Clock.Clock) =>
     Effect.sync(() => ({
@@ -253,5 +252,5 @@ export const state: Effect.Effect<State, never, CoolDown> = /* @__PURE__ */ Cool
  * @category combinators
  * @since 0.1.0
  */
-export const close = (hint: Duration.Input): Effect.Effect<void, InvalidOption, CoolDown> =>
+export const close = (hint: Duration.Input): Effect.Effect<void, never, CoolDown> =>
   CoolDown.use((coolDown) => coolDown.close(hint))

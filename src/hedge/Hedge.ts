@@ -84,8 +84,11 @@ export interface State {
 export interface Service {
   /** Pays for hedges. */
   readonly budget: RetryQuotaStore
-  /** The latency, in milliseconds, that this share of the sends did not exceed; `undefined` while none is known. */
-  readonly latency: (quantile: number) => Effect.Effect<number | undefined, InvalidOption>
+  /**
+   * The latency, in milliseconds, that this share of the sends did not exceed; `undefined` while none is known. A share
+   * that is not above 0 and below 1 is a defect, `InvalidOption`.
+   */
+  readonly latency: (quantile: number) => Effect.Effect<number | undefined>
   /** The current state. */
   readonly state: Effect.Effect<State>
   /** @internal */
@@ -165,13 +168,7 @@ export const serviceOf = (home: Home): Service => ({
   home,
   budget: home.budget,
   latency: (quantile) =>
-    Effect.flatMap(
-      Effect.try({
-        try: () => inside(checks("Hedge.latency"), "quantile", quantile),
-        catch: (error) => error as InvalidOption
-      }),
-      (valid) => now((nowMillis) => home.latencies.quantile(valid, 1, nowMillis))
-    ),
+    now((nowMillis) => home.latencies.quantile(inside(checks("Hedge.latency"), "quantile", quantile), 1, nowMillis)),
   state: Effect.clockWith((clock) =>
     now((nowMillis) => ({ balance: home.budget.balance(clock), latencies: home.latencies.count(nowMillis) }))
   )

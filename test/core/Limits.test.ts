@@ -4,6 +4,7 @@ import * as Kit from "effect-retry/testing"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as TestClock from "effect/testing/TestClock"
+import { invalidOptionOf } from "../utils/call.ts"
 
 const fieldOf = (make: () => unknown): string => {
   try {
@@ -111,7 +112,7 @@ describe("limits and sums", () => {
     Effect.gen(function*() {
       for (const onExceeded of ["stop", "wait"] as const) {
         const quota = yield* RetryQuota.make({ capacity: 4, refillPerSecond: 1, onExceeded })
-        assert.strictEqual((yield* Effect.flip(quota.reserve(5))).field, "cost")
+        assert.strictEqual((yield* invalidOptionOf(quota.reserve(5))).field, "cost")
         const stops: Array<string> = []
         const call = Kit.outcomes([Kit.transient])
         const policy = Backoff.fixed(1).pipe(RetryPolicy.quotaGated({ cost: 5 }))

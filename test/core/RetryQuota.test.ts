@@ -10,6 +10,7 @@ import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
+import { invalidOptionOf } from "../utils/call.ts"
 import { sweep } from "../utils/sweep.ts"
 
 const amount = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 50 }))
@@ -52,11 +53,10 @@ describe("RetryQuota", () => {
       }))
 
     for (const cost of [NaN, -1, Infinity, 501, "5" as unknown as number]) {
-      it.effect(`fails for a cost of ${String(cost)}, naming it`, () =>
+      it.effect(`dies of a cost of ${String(cost)}, naming it`, () =>
         Effect.gen(function*() {
           const quota = yield* RetryQuota.make()
-          const error = yield* Effect.flip(quota.reserve(cost))
-          assert.instanceOf(error, InvalidOption)
+          const error = yield* invalidOptionOf(quota.reserve(cost))
           assert.deepStrictEqual([error.field, error.value], ["cost", cost])
           assert.strictEqual(yield* quota.balance, 500)
         }))
@@ -81,10 +81,10 @@ describe("RetryQuota", () => {
         assert.isAtLeast(yield* quota.balance, 0)
       }))
 
-    it.effect("fails for a negative number of tokens", () =>
+    it.effect("dies of a negative number of tokens", () =>
       Effect.gen(function*() {
         const quota = yield* RetryQuota.make()
-        const error = yield* Effect.flip(quota.deposit(-1))
+        const error = yield* invalidOptionOf(quota.deposit(-1))
         assert.strictEqual(error.field, "tokens")
       }))
   })
@@ -255,7 +255,7 @@ describe("RetryQuota", () => {
     Effect.gen(function*() {
       for (let i = 0; i < 1000; i++) assert.isTrue(Option.isSome(yield* RetryQuota.reserve(1e12)))
       assert.strictEqual(yield* RetryQuota.balance, Infinity)
-      assert.strictEqual((yield* Effect.flip(RetryQuota.reserve(Infinity))).field, "cost")
+      assert.strictEqual((yield* invalidOptionOf(RetryQuota.reserve(Infinity))).field, "cost")
       assert.strictEqual(yield* RetryQuota.balance, Infinity)
     }).pipe(Effect.provide(RetryQuota.layerUnlimited)))
 
@@ -277,7 +277,7 @@ describe("RetryQuota", () => {
           yield* RetryQuota.set(tokens)
           assert.deepStrictEqual(yield* RetryQuota.state, { tokens: set, capacity: 10 })
         }
-        const { constructorName, field, value } = yield* Effect.flip(RetryQuota.set(NaN))
+        const { constructorName, field, value } = yield* invalidOptionOf(RetryQuota.set(NaN))
         assert.deepStrictEqual([constructorName, field, value], ["RetryQuota.set", "tokens", NaN])
       }).pipe(Effect.provide(RetryQuota.layer({ capacity: 10 }))))
 

@@ -29,7 +29,7 @@ import * as Metric from "effect/Metric"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/testing/TestClock"
 import { countedClock } from "../reliability/utils/clocks.ts"
-import { Terminal, Throttled, TimedOut, Transient } from "../utils/call.ts"
+import { invalidOptionOf, Terminal, Throttled, TimedOut, Transient } from "../utils/call.ts"
 
 /** A budget that never runs out, for tests of other things. */
 const unlimited: RetryQuotaStore.RetryQuotaStore = {
@@ -823,6 +823,7 @@ describe("the quantile", () => {
       assert.approximately((yield* hedge.latency(0.5))!, 100, 1)
       yield* TestClock.adjust("10 minutes")
       assert.isUndefined(yield* hedge.latency(0.5))
+      assert.strictEqual((yield* invalidOptionOf(hedge.latency(1))).field, "quantile")
       assert.strictEqual((yield* hedge.state).latencies, 0)
     })))
 

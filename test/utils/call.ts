@@ -1,4 +1,4 @@
-import { RetryInfo } from "effect-retry"
+import { InvalidOption, RetryInfo } from "effect-retry"
 import * as Effect from "effect/Effect"
 import type * as Random from "effect/Random"
 
@@ -25,3 +25,9 @@ export const scripted = <E>(errors: ReadonlyArray<E>) => {
   })
   return call
 }
+
+/** The wrong option that an effect dies of. */
+export const invalidOptionOf = <A, R>(self: Effect.Effect<A, never, R>): Effect.Effect<InvalidOption, A, R> =>
+  Effect.flip(
+    Effect.catchDefect(self, (defect) => defect instanceof InvalidOption ? Effect.fail(defect) : Effect.die(defect))
+  )
