@@ -39,7 +39,7 @@ export interface RetryObserver {
    */
   readonly onRetry?: Callback<Retry> | undefined
   /** What happens to a hedge: see `Hedge`. The error is that of a hedge that was sent and failed. */
-  readonly onHedge?: Callback<Hedge> | undefined
+  readonly onHedge?: Callback<HedgeEvent> | undefined
   /** A failed call is not retried. */
   readonly onStop?: Callback<Stop> | undefined
   /**
@@ -76,7 +76,7 @@ export type Callback<in A> = (value: A, error: unknown, context: Caller) => void
  * @category models
  * @since 0.1.0
  */
-export interface Hedge {
+export interface HedgeEvent {
   readonly event: "sent" | "won" | "lost" | "refused"
   /** The number of the hedge in its call: 1 for the first. */
   readonly hedge: number

@@ -29,7 +29,7 @@ import { warnUnshared } from "../internal/sharing.ts"
 import { get } from "../internal/tryGet.ts"
 import type { Limiters } from "../resources/ResourceLimiters.ts"
 import * as RetryClassifier from "../RetryClassifier.ts"
-import type { Retry as Retried, Stop } from "../RetryDecision.ts"
+import type { Retry, Stop } from "../RetryDecision.ts"
 import * as RetryInfo from "../RetryInfo.ts"
 import * as RetryObserver from "../RetryObserver.ts"
 import { isRetryPolicy, limits, type RetryPolicy } from "../RetryPolicy.ts"
@@ -77,7 +77,7 @@ export interface CallOptions {
  * @category models
  * @since 0.1.0
  */
-export type Retry = <A>(f: AttemptFunction<A>, options?: CallOptions) => Promise<A>
+export type RetryFunction = <A>(f: AttemptFunction<A>, options?: CallOptions) => Promise<A>
 
 /**
  * The policies that can be used: for errors of any type, since promises do not type their errors.
@@ -118,7 +118,7 @@ export interface RetryOptions {
    */
   readonly classify?: ((error: unknown) => Verdict | PromiseLike<Verdict>) | undefined
   /** A retry will be made, after its delay. The call waits for a returned promise, up to a minute; an exception ends it. */
-  readonly onRetry?: ((error: unknown, info: Retried) => unknown) | undefined
+  readonly onRetry?: ((error: unknown, info: Retry) => unknown) | undefined
   /** A failed call is not retried. The call waits for a returned promise, up to a minute. */
   readonly onStop?: ((error: unknown, info: Stop) => unknown) | undefined
 }
@@ -328,7 +328,7 @@ const observed = (
     onStop: onStop && ((stop, error) => awaited(onStop(error, stop)))
   }
   const discarding = {
-    onRetry: (_: Retried, error: unknown) => {
+    onRetry: (_: Retry, error: unknown) => {
       owned?.retried()
       if (isResponse(error)) discard(error)
     }
@@ -442,12 +442,12 @@ const promised = <A>(f: () => Promise<A>): Promise<A> => {
  * @category constructors
  * @since 0.1.0
  */
-export const make = <R>(policy: Policy<R>, ...[options]: Needing<R, Options>): Retry => {
+export const make = <R>(policy: Policy<R>, ...[options]: Needing<R, Options>): RetryFunction => {
   valid(policy, options, "RetryPromise.make", "quota", "limiter")
   affordable(policy, options?.quota)
   const { env, owned } = completed(policy, options ?? {})
   const setting = settingOf(policy, env, options ?? {}, owned)
-  const retry: Retry = (f, options) =>
+  const retry: RetryFunction = (f, options) =>
     promised(() => {
       // All other options were given where the function was made.
       const check = checksOf("retryPromise", options ?? {})

@@ -29,7 +29,7 @@ import {
   CurrentResource,
   errorType,
   failureClass,
-  type Hedge,
+  type HedgeEvent,
   layer as observing,
   type RetryObserver
 } from "../RetryObserver.ts"
@@ -269,7 +269,7 @@ const countedOf = (own: ReturnType<typeof ownOf>) => ({
   waits: by(own(waits), (gate: string, outcome: string) => ({ gate, outcome })),
   stops: by(own(stops), (reason: StopReason) => ({ reason })),
   refused: by(own(stops), (reason: StopReason, gate: string) => ({ reason, gate })),
-  hedges: by(own(hedges), (event: Hedge["event"]) => ({ event }))
+  hedges: by(own(hedges), (event: HedgeEvent["event"]) => ({ event }))
 })
 
 /** The metrics of one resource, or of calls that name none. */

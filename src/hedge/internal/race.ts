@@ -19,7 +19,7 @@ import { type AnyEffect, asking, notified, notify } from "../../engine/wait.ts"
 import { look } from "../../internal/tryGet.ts"
 import { classify } from "../../RetryClassifier.ts"
 import type { RetryInfo } from "../../RetryInfo.ts"
-import type { Hedge } from "../../RetryObserver.ts"
+import type { HedgeEvent } from "../../RetryObserver.ts"
 import type { Reservation, RetryQuotaStore } from "../../RetryQuotaStore.ts"
 import type { Latencies } from "./latencyWindow.ts"
 
@@ -93,7 +93,7 @@ class Sending {
   reaction: Reaction = "final"
   error: unknown = undefined
   /** Why a hedge is not sent: the quota or a gate refuses it. */
-  refused: Hedge["reason"] = undefined
+  refused: HedgeEvent["reason"] = undefined
 
   constructor(readonly index: number, public permit: Permit) {}
 
@@ -275,7 +275,7 @@ class Race {
   }
 
   /** A hedge is not sent. */
-  private refuse(hedge: Sending, reason: Hedge["reason"]): AnyEffect {
+  private refuse(hedge: Sending, reason: HedgeEvent["reason"]): AnyEffect {
     hedge.refused = reason
     return Effect.void
   }
@@ -421,7 +421,7 @@ class Race {
     return hedge.wasSent ? this.notifyHedge(hedge, won ? "won" : "lost") : Effect.void
   }
 
-  private notifyHedge(hedge: Sending, event: Hedge["event"]): AnyEffect {
+  private notifyHedge(hedge: Sending, event: HedgeEvent["event"]): AnyEffect {
     const { context, observer } = this.environment
     return notify(
       this.environment,
