@@ -121,23 +121,48 @@ export const standard2026 = (options: Options2026 = {}): RetryPolicy.RetryPolicy
 }
 
 /**
- * The standard mode of the AWS reference, "retry behavior 2.0": see {@link standard}.
+ * The standard mode of the AWS reference, "retry behavior 2.0": 3 attempts, with waits of up to 1 and then 2 seconds.
  *
+ * **Details**
+ *
+ * - Retries what is safe to retry: throttles, timeouts, lost connections, statuses 5xx, and errors with facts that allow it.
+ * - Delay before retry `n`: `min(b * 2^(n - 1) seconds, 20 seconds)`, `b` uniform in `[0, 1)`.
+ * - `Retry-After` and its kin are a floor, followed up to 20 seconds.
+ * - A retry takes 5 tokens of the quota, after a timeout 10; a success returns those of its retry, or adds 1. With the
+ *   500 of `RetryQuota.layer()` an outage is retried 100 times, then calls are sent once until they succeed again.
+ * - Needs `RetryQuota.layer()`, provided once for all calls of a resource.
+ *
+ * Other attempts: `awsStandard.pipe(RetryPolicy.withMaxAttempts(5))`.
+ *
+ * @see {@link standard} for its options and sources
  * @category policies
  * @since 0.1.0
  */
 export const awsStandard: RetryPolicy.RetryPolicy<unknown, never, RetryQuota> = /* @__PURE__ */ standard()
 
 /**
- * The standard mode of 2026, "retry behavior 2.1": see {@link standard2026}.
+ * The standard mode of 2026, "retry behavior 2.1": 3 attempts, with waits of up to 50 and then 100 ms, after a
+ * throttle 1 and then 2 seconds.
  *
+ * **Details**
+ *
+ * - Retries what is safe to retry: throttles, timeouts, lost connections, statuses 5xx, and errors with facts that allow it.
+ * - Delay before retry `n`: `b * min(x * 2^(n - 1), 20 seconds)`, `b` uniform in `[0, 1)`, `x` 50 milliseconds, after a
+ *   throttle 1 second.
+ * - `Retry-After` and its kin are a floor, followed for at most 5 seconds more than the delay.
+ * - A retry takes 14 tokens of the quota, after a throttle 5; a success returns those of its retry, or adds 1. With the
+ *   500 of `RetryQuota.layer()` an outage is retried 35 times, then calls are sent once until they succeed again.
+ * - Needs `RetryQuota.layer()`, provided once for all calls of a resource.
+ *
+ * @see {@link standard2026} for its options and sources
  * @category policies
  * @since 0.1.0
  */
 export const awsStandard2026: RetryPolicy.RetryPolicy<unknown, never, RetryQuota> = /* @__PURE__ */ standard2026()
 
 /**
- * Retry behavior 2.1 for DynamoDB and DynamoDB Streams: 25 milliseconds and 4 attempts.
+ * Retry behavior 2.1 for DynamoDB and DynamoDB Streams: {@link awsStandard2026} with 4 attempts, and waits of up to 25,
+ * 50 and 100 milliseconds.
  *
  * @category policies
  * @since 0.1.0
@@ -148,8 +173,12 @@ export const awsDynamoDB2026: RetryPolicy.RetryPolicy<unknown, never, RetryQuota
 })
 
 /**
- * The adaptive mode of the AWS reference: {@link awsStandard}, with an `AdaptiveRateLimiter` that holds back every send
- * once the service has throttled.
+ * The adaptive mode of the AWS reference: {@link awsStandard}, so 3 attempts at 5 tokens a retry, with an
+ * `AdaptiveRateLimiter` that holds back every send, first or retry, once the service has throttled.
+ *
+ * **Details**
+ *
+ * Needs `RetryQuota.layer()` and `AdaptiveRateLimiter.layer()`, each provided once for all calls of a resource.
  *
  * **Gotchas**
  *
