@@ -20,7 +20,9 @@ const names = (folder: string, ending: string): ReadonlyArray<string> =>
 const commentOf = (code: string): string =>
   /^\/\*\*\s(?:\*? ?)*([^]*?)(?:\n \*\n|\n? \*\/)/.exec(code)?.[1]?.replace(/\n \* /g, " ") ?? ""
 
-const pages = names("docs", ".md").map((name) => {
+const files = [...names("docs", ".md"), ...names("docs/evidence", ".md").map((name) => `evidence/${name}`)]
+
+const pages = files.map((name) => {
   const page = read(`docs/${name}`)
   return `- [${titleOf(page)}](${name}): ${aboutOf(page)}`
 })

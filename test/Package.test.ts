@@ -201,7 +201,7 @@ const anchorsOf = (page: string): ReadonlyArray<string> =>
 
 /** Pages name the tests that hold what they say. Those are in the repository only. */
 const isEvidence = (page: string, link: string): boolean =>
-  /^(?:docs|\.github)\//.test(page) && /^\.\.\/(?:lab\/)?test\b/.test(link)
+  /^(?:docs|\.github)\//.test(page) && /^(?:\.\.\/)+(?:lab\/)?test\b/.test(link)
 
 const leadsTo = (paths: ReadonlyArray<string>, page: string, link: string): boolean => {
   const { hash, pathname } = new URL(link, `file:///${page}`)

@@ -10,7 +10,9 @@ const pages = [
   ".github/SECURITY.md",
   "lab/README.md",
   "examples/README.md",
-  ...fs.readdirSync(new URL("docs", root)).filter((name) => name.endsWith(".md")).map((name) => `docs/${name}`)
+  ...["docs", "docs/evidence"].flatMap((folder) =>
+    fs.readdirSync(new URL(folder, root)).filter((name) => name.endsWith(".md")).map((name) => `${folder}/${name}`)
+  )
 ]
 
 /** A block with a comment before its end is found too: fences stand at the beginning of a line. */

@@ -86,7 +86,7 @@ const held: Record<string, ReadonlyArray<Row>> = {
     ],
     ["all calls under one layer share one", "test/examples/sharing.test.ts: 40 requests in an outage send 40 times"]
   ],
-  "docs/conformance.md": [
+  "docs/evidence/conformance.md": [
     ["every row says what its figures rest on", "test/aws/Conformance.test.ts: every figure of %s.json has a basis"],
     [
       "| file | what it holds |",
@@ -138,11 +138,11 @@ const held: Record<string, ReadonlyArray<Row>> = {
   "docs/observing.md": [
     ["| reason | the call ends because |", "test/core/StopReasons.test.ts: why a failure is not retried"]
   ],
-  "docs/performance.md": [["measures every figure of the table of floors", "npm run bench"]],
+  "docs/evidence/performance.md": [["measures every figure of the table of floors", "npm run bench"]],
   "docs/promises.md": [
     ["runs any policy", "test/core/Contracts.test.ts: retryPromise", "test/core/StopReasons.test.ts: retryPromise"]
   ],
-  "docs/reliability.md": [
+  "docs/evidence/reliability.md": [
     ["All tests run with `npm test`, except", "npm test", "npm run seeds", "npm run soak", "npm run test:peers"]
   ],
   "docs/runtimes.md": [
@@ -200,7 +200,7 @@ const further: Record<string, ReadonlyArray<Row>> = {
       "test/hedge/HedgeFigures.test.ts: is 32 without hedges"
     ]
   ],
-  "docs/reality.md": [
+  "docs/evidence/reality.md": [
     ["`npm run test:peers` runs fourteen of the rows", "npm run test:peers"],
     ["| real system | policy | succeed", "npx tsx test/peers/reality/table.ts"]
   ],
@@ -219,8 +219,8 @@ const textOf = (path: string): string => {
   return prose.replace(/!?\[([^\]]*)\]\([^)]*\)/g, "$1")
 }
 
-const guides = fs.readdirSync(new URL("docs", root)).filter((name) => name.endsWith(".md")).map((name) =>
-  `docs/${name}`
+const guides = ["docs", "docs/evidence"].flatMap((folder) =>
+  fs.readdirSync(new URL(folder, root)).filter((name) => name.endsWith(".md")).map((name) => `${folder}/${name}`)
 )
 const pages = ["README.md", "docs/site/home.md", ...guides]
 

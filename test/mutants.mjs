@@ -1,4 +1,4 @@
-// Mutation testing, with the mutants of Stryker: docs/reliability.md. Node 22 or later; not part of the package.
+// Mutation testing, with the mutants of Stryker: docs/evidence/reliability.md. Node 22 or later; not part of the package.
 //
 //   npm install --no-save @stryker-mutator/instrumenter@10
 //   node test/mutants.mjs                                             # the engine and what calls share

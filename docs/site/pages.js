@@ -46,7 +46,7 @@ export const groups = [
     pages: [
       ["docs/cli.md", "See it before it happens"],
       ["docs/simulator.md", "The simulator"],
-      ["docs/reality.md", "Prediction and reality"],
+      ["docs/evidence/reality.md", "Prediction and reality"],
       ["lab/README.md", "The lab"]
     ]
   },
@@ -56,10 +56,10 @@ export const groups = [
       ["docs/modules.md", "Modules"],
       ["docs/runtimes.md", "Runtimes and versions"],
       ["docs/aws-modes.md", "AWS modes"],
-      ["docs/conformance.md", "Conformance tables"],
+      ["docs/evidence/conformance.md", "Conformance tables"],
       ["docs/extending.md", "A gate, a store, a classifier of your own"],
-      ["docs/reliability.md", "Reliability"],
-      ["docs/performance.md", "Performance"]
+      ["docs/evidence/reliability.md", "Reliability"],
+      ["docs/evidence/performance.md", "Performance"]
     ]
   },
   {

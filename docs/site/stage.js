@@ -22,7 +22,10 @@ const write = (name, text) => {
 fs.rmSync(staged, { recursive: true, force: true })
 
 const listed = groups.flatMap(({ pages }) => pages.map(([page]) => page))
-const unlisted = fs.readdirSync(path.join(root, "docs")).map((name) => `docs/${name}`)
+const files = ["docs", "docs/evidence"].flatMap((folder) =>
+  fs.readdirSync(path.join(root, folder)).map((name) => `${folder}/${name}`)
+)
+const unlisted = files
   .filter((name) => name.endsWith(".md") && !listed.includes(name))
 if (unlisted.length > 0) throw new Error(`docs/site/pages.js does not name ${unlisted.join(", ")}`)
 
@@ -78,8 +81,8 @@ write(
   }\n`
 )
 
-for (const file of fs.readdirSync(path.join(root, "docs"))) {
-  if (/\.(svg|png)$/.test(file)) fs.copyFileSync(path.join(root, "docs", file), path.join(staged, file))
+for (const file of files) {
+  if (/\.(svg|png)$/.test(file)) fs.copyFileSync(path.join(root, file), path.join(staged, file.slice("docs/".length)))
 }
 fs.copyFileSync(path.join(here, "home.md"), path.join(staged, "index.md"))
 fs.mkdirSync(path.join(staged, "public"))

@@ -49,13 +49,13 @@ describe("conformance", () => {
     const [, taken = ""] = /const \{([^}]*)\} = conformance/.exec(loader!) ?? []
     const isTaken = (section: string) => new RegExp(`\\.${section}\\b`).test(loader!) || taken.includes(section)
     assert.deepStrictEqual(sections.filter((section) => !isTaken(section)), [])
-    assert.include(read("docs/conformance.md"), `(conformance/${name}.json)`)
-    for (const section of sections) assert.include(read("docs/conformance.md"), `\`${section}\``, section)
+    assert.include(read("docs/evidence/conformance.md"), `(../conformance/${name}.json)`)
+    for (const section of sections) assert.include(read("docs/evidence/conformance.md"), `\`${section}\``, section)
   })
 
   it("the page explains each basis, and no others", () => {
     const { enum: bases } = conformance("schema").$defs.basis
-    const named = Array.from(read("docs/conformance.md").matchAll(/^- `(\w+)`: /gm), ([, basis]) => basis)
+    const named = Array.from(read("docs/evidence/conformance.md").matchAll(/^- `(\w+)`: /gm), ([, basis]) => basis)
     assert.deepStrictEqual(named, bases)
   })
 })

@@ -1,4 +1,4 @@
-/** What five sources say and the library does otherwise: docs/conformance.md, "Where ours differs from its sources". */
+/** What five sources say and the library does otherwise: docs/evidence/conformance.md, "Where ours differs from its sources". */
 import { assert, describe, it } from "@effect/vitest"
 import { AwsModes, awsStandard, RetryClassifier, RetryPolicy, RetryQuota } from "effect-retry"
 import * as AwsRetryConfig from "effect-retry/aws/AwsRetryConfig"
@@ -14,7 +14,7 @@ import { filesOf } from "../utils/files.ts"
 import { publicModules } from "../utils/modules.ts"
 import { type Policy, type SdkError, sdkError, steppedDelays, withRandom } from "../utils/vectors.ts"
 
-const page = fs.readFileSync(new URL("../../docs/conformance.md", import.meta.url), "utf8")
+const page = fs.readFileSync(new URL("../../docs/evidence/conformance.md", import.meta.url), "utf8")
 const [, section = ""] = page.split("## Where ours differs from its sources")
 const rows = section.split("\n## ")[0]!.split("\n").filter((line) => /^\| \d/.test(line))
   .map((line) => line.split("|").slice(1, -1).map((cell) => cell.trim()))
