@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Ajv2020 } from "ajv/dist/2020.js"
 import * as fs from "node:fs"
+import { withSections } from "../../docs/conformance/sections.ts"
 import { conformance } from "../utils/conformance.ts"
 
 const folder = new URL("../../docs/conformance/", import.meta.url)
@@ -51,6 +52,14 @@ describe("conformance", () => {
     assert.deepStrictEqual(sections.filter((section) => !isTaken(section)), [])
     assert.include(read("docs/evidence/conformance.md"), `(../conformance/${name}.json)`)
     for (const section of sections) assert.include(read("docs/evidence/conformance.md"), `\`${section}\``, section)
+  })
+
+  it("the sections of the page are those of the schema: npx tsx docs/conformance/sections.ts", () => {
+    const page = read("docs/evidence/conformance.md")
+    assert.strictEqual(withSections(page), page)
+    const changed = page.replace("| the balance |", "| a balance |")
+    assert.strictEqual(withSections(changed), page)
+    assert.notStrictEqual(changed, page)
   })
 
   it("the page explains each basis, and no others", () => {
