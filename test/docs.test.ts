@@ -50,7 +50,7 @@ it(".github/SECURITY.md names a test in each row of its table", () => {
 })
 
 /** Pages about modules outside the core. */
-const optional = ["deadlines", "durable", "fleet", "grpc", "importing", "live", "llm", "observing"]
+const optional = ["deadlines", "durable", "fleet", "grpc", "live", "llm", "observing"]
 
 it.each(optional)("docs/%s.md begins with a program that runs, and its command", (page) => {
   const [beginning] = read(`docs/${page}.md`).split("\n## ")

@@ -37,7 +37,6 @@ export const groups = [
       ["docs/observing.md", "Metrics, alerts, logs"],
       ["docs/live.md", "Live changes"],
       ["docs/policies.md", "Policies of your own, as data"],
-      ["docs/importing.md", "Policies of other systems"],
       ["docs/testing.md", "Testing"]
     ]
   },
@@ -45,9 +44,7 @@ export const groups = [
     text: "Predict",
     pages: [
       ["docs/cli.md", "See it before it happens"],
-      ["docs/simulator.md", "The simulator"],
-      ["docs/evidence/reality.md", "Prediction and reality"],
-      ["lab/README.md", "The lab"]
+      ["docs/simulator.md", "The simulator"]
     ]
   },
   {
@@ -56,10 +53,16 @@ export const groups = [
       ["docs/modules.md", "Modules"],
       ["docs/runtimes.md", "Runtimes and versions"],
       ["docs/aws-modes.md", "AWS modes"],
-      ["docs/evidence/conformance.md", "Conformance tables"],
-      ["docs/extending.md", "A gate, a store, a classifier of your own"],
+      ["docs/extending.md", "A gate, a store, a classifier of your own"]
+    ]
+  },
+  {
+    text: "Evidence",
+    pages: [
+      ["docs/evidence/performance.md", "Performance"],
+      ["docs/evidence/reality.md", "Prediction and reality"],
       ["docs/evidence/reliability.md", "Reliability"],
-      ["docs/evidence/performance.md", "Performance"]
+      ["docs/evidence/conformance.md", "Conformance tables"]
     ]
   },
   {
@@ -76,6 +79,5 @@ export const groups = [
 /** Where a page of the repository is on the site. */
 export const placeOf = (path) => {
   if (path === "README.md") return "start"
-  if (path === "lab/README.md") return "lab"
   return path.replace(/^(docs|\.github)\//, "").replace(/\.md$/, "").toLowerCase()
 }

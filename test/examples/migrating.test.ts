@@ -136,7 +136,8 @@ describe("p-retry", () => {
       maxTimeout: 10_000,
       shouldRetry: ({ error }) => !(error instanceof NotFound),
       onFailedAttempt: ({ error, retriesConsumed, retriesLeft }) => {
-        if (retriesLeft > 0) log(`retry ${retriesConsumed + 1} after ${error}`)
+        if (retriesLeft === 0) return
+        log(`retry ${retriesConsumed + 1} after ${error}`)
       }
     })
 
@@ -267,11 +268,19 @@ describe("async-retry", () => {
 
 describe("cockatiel", () => {
   const theirs = (log: (line: string) => void) => {
-    const policy = retry(handleWhen((error) => !(error instanceof NotFound)), {
+    const handled = handleWhen((error) => !(error instanceof NotFound))
+    const policy = retry(handled, {
       maxAttempts: 3,
-      backoff: new ExponentialBackoff({ initialDelay: 200, maxDelay: 5000, generator: fullJitterGenerator })
+      backoff: new ExponentialBackoff({
+        initialDelay: 200,
+        maxDelay: 5000,
+        generator: fullJitterGenerator
+      })
     })
-    policy.onGiveUp((reason) => log(`gave up: ${"error" in reason ? reason.error : reason.value}`))
+    policy.onGiveUp((reason) => {
+      const cause = "error" in reason ? reason.error : reason.value
+      log(`gave up: ${cause}`)
+    })
     return policy
   }
 
@@ -362,7 +371,10 @@ describe("cockatiel", () => {
 describe("HttpClient.retryTransient", () => {
   const theirs = <E, R>(client: HttpClient.HttpClient.With<E, R>) =>
     client.pipe(
-      HttpClient.retryTransient({ times: 3, schedule: Schedule.exponential("200 millis") })
+      HttpClient.retryTransient({
+        times: 3,
+        schedule: Schedule.exponential("200 millis")
+      })
     )
 
   type Answer = number | "broken"
@@ -499,7 +511,10 @@ describe("the AWS SDK", () => {
   const theirOwnDelays = (config: DynamoDBClientConfig) =>
     new DynamoDBClient({
       ...config,
-      retryStrategy: new ConfiguredRetryStrategy(4, (attempt) => 100 + attempt * 1000)
+      retryStrategy: new ConfiguredRetryStrategy(
+        4,
+        (attempt) => 100 + attempt * 1000
+      )
     })
 
   const answered = (
