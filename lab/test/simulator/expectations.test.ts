@@ -108,7 +108,7 @@ describe("Simulator.judge", () => {
 
   it.live("requires the recovery of all runs, or of as many as recoversInRuns says", () =>
     Effect.gen(function*() {
-      // Two of eight runs recover, see docs/simulator.md.
+      // Two of eight runs recover.
       const scenario = yield* Simulator.decode(
         inputOf("spike", { scenario: { expect: { recoveredWithin: "1 hour" } } })
       )
