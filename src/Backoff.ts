@@ -13,7 +13,8 @@ import { jitterOf } from "./engine/policy/jitter.ts"
 import { fromSource } from "./engine/policy/policy.ts"
 import { type Checks, checks, checksOf, flag, rejectUnknown } from "./internal/checks.ts"
 import { isObject } from "./internal/invalidField.ts"
-import type { Jitter, RetryPolicy } from "./RetryPolicy.ts"
+import * as RetryPolicy from "./RetryPolicy.ts"
+import type { RetryQuota } from "./RetryQuota.ts"
 
 /**
  * Options of every backoff: a cap, which bounds the delay both before and after jitter, and a jitter.
@@ -25,7 +26,7 @@ export interface CommonOptions {
   /** The longest delay: a finite duration above 0, not below `base`. Default: none. */
   readonly cap?: Duration.Input | undefined
   /** How the delay is randomized. Default `"none"`. */
-  readonly jitter?: Jitter | undefined
+  readonly jitter?: RetryPolicy.Jitter | undefined
 }
 
 /** The checks of a backoff: its first delay comes first, in milliseconds, and its options last. */
@@ -44,7 +45,7 @@ const backoff = (
   options: CommonOptions,
   baseMillis: number,
   ceiling: (retry: number) => number
-): RetryPolicy => {
+): RetryPolicy.RetryPolicy => {
   const capMillis = capOf(check, baseMillis, options.cap)
   const jitter = jitterOf(check, options.jitter, "none")
   rejectUnknown(check, options)
@@ -71,7 +72,7 @@ const capOf = (check: Checks, baseMillis: number, cap: Duration.Input | undefine
  * @category constructors
  * @since 0.1.0
  */
-export const exponential = (base: Duration.Input, factor = 2, options: CommonOptions = {}): RetryPolicy => {
+export const exponential = (base: Duration.Input, factor = 2, options: CommonOptions = {}): RetryPolicy.RetryPolicy => {
   const [check, baseMillis] = checked("Backoff.exponential", options, "base", base)
   // The default is not part of what the policy shows: written or not, the policies are equal.
   const growth = factor === 2 ? factor : check.between("factor", factor, 1, Number.MAX_VALUE)
@@ -91,7 +92,7 @@ export const linear = (
     /** How much longer each further delay is: a finite duration of at least 0. Default `base`. */
     readonly increment?: Duration.Input | undefined
   } = {}
-): RetryPolicy => {
+): RetryPolicy.RetryPolicy => {
   const [check, baseMillis] = checked("Backoff.linear", options, "base", base)
   const increment = check.duration("increment", options.increment, baseMillis)
   return backoff(check, options, baseMillis, Delays.linear(baseMillis, increment))
@@ -103,7 +104,7 @@ export const linear = (
  * @category constructors
  * @since 0.1.0
  */
-export const fibonacci = (base: Duration.Input, options: CommonOptions = {}): RetryPolicy => {
+export const fibonacci = (base: Duration.Input, options: CommonOptions = {}): RetryPolicy.RetryPolicy => {
   const [check, baseMillis] = checked("Backoff.fibonacci", options, "base", base)
   return backoff(check, options, baseMillis, Delays.fibonacci(baseMillis))
 }
@@ -118,9 +119,9 @@ export const fixed = (
   delay: Duration.Input,
   options: {
     /** How the delay is randomized. Default `"none"`. */
-    readonly jitter?: Jitter | undefined
+    readonly jitter?: RetryPolicy.Jitter | undefined
   } = {}
-): RetryPolicy => {
+): RetryPolicy.RetryPolicy => {
   const [check, delayMillis] = checked("Backoff.fixed", options, "delay", delay)
   check.names.add("jitter")
   rejectUnknown(check, options)
@@ -145,10 +146,43 @@ export const decorrelated = (base: Duration.Input, options: {
   readonly cap: Duration.Input
   /** Adds the random part to the base. Default `false`. */
   readonly additive?: boolean | undefined
-}): RetryPolicy => {
+}): RetryPolicy.RetryPolicy => {
   const [check, baseMillis] = checked("Backoff.decorrelated", options, "base", base)
   const capMillis = capOf(check, baseMillis, options.cap)
   const additive = flag(check, "additive", options.additive)
   rejectUnknown(check, options)
   return fromSource(check.tag, check.input, Delays.decorrelated(baseMillis, capMillis, additive))
 }
+
+const standard = (): RetryPolicy.RetryPolicy<unknown, never, RetryQuota> =>
+  exponential("100 millis", 2, { cap: "5 seconds", jitter: "full" }).pipe(
+    RetryPolicy.honorRetryAfter({ atMost: "2 minutes", beyond: "stop" }),
+    RetryPolicy.deadline("10 seconds"),
+    RetryPolicy.whileRetryable,
+    RetryPolicy.quotaGated({ cost: 5 })
+  )
+
+/**
+ * For services outside AWS, over HTTP and otherwise: retries what is safe, in a call that takes about 10 seconds at most.
+ *
+ * **Details**
+ *
+ * | setting | value |
+ * | --- | --- |
+ * | delay before retry `n` | `b * min(100 ms * 2^(n - 1), 5 seconds)`, `b` uniform in `[0, 1)` |
+ * | server's hint | a floor; after one above 2 minutes it stops |
+ * | end | no retry begins 10 seconds after the call did, or later; attempts are not limited |
+ * | quota | a retry takes 5; a success returns those of its retry, or adds 1: provide `RetryQuota.layer()` once |
+ *
+ * **Example** (More patience, and fewer attempts)
+ *
+ * ```ts
+ * import { httpStandard, RetryPolicy } from "effect-retry"
+ *
+ * const policy = httpStandard.pipe(RetryPolicy.withDeadline("1 minute"), RetryPolicy.maxAttempts(4))
+ * ```
+ *
+ * @category policies
+ * @since 0.1.0
+ */
+export const httpStandard: RetryPolicy.RetryPolicy<unknown, never, RetryQuota> = /* @__PURE__ */ standard()
