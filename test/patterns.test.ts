@@ -86,7 +86,7 @@ const whole: { readonly [file: string]: readonly [uses: number, why: string] } =
   "src/internal/classification/resource.ts": [1, "names of headers in code"],
   "src/internal/invalidField.ts": [1, "a key of a document, cut before"],
   "src/config/internal/environmentVariables.ts": [2, "names of resources in code"],
-  "src/redis/internal/redisOptions.ts": [1, "an option, one class of characters"],
+  "src/redis/internal/fleet.ts": [1, "an option, one class of characters"],
   "src/testing/internal/timelineText.ts": [4, "texts of tests"],
   "src/testing/internal/timeline.ts": [2, "names in tests"]
 }

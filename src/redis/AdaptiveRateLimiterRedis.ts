@@ -17,23 +17,15 @@
 
 import type * as Config from "effect/Config"
 import type * as Duration from "effect/Duration"
-import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
+import type * as Effect from "effect/Effect"
+import type * as Layer from "effect/Layer"
 import type * as Redis from "effect/persistence/Redis"
 import type * as Scope from "effect/Scope"
 import * as AdaptiveRateLimiter from "../gates/AdaptiveRateLimiter.ts"
-import type { AdaptiveOptions } from "../gates/internal/adaptiveGate.ts"
-import { checksOf } from "../internal/checks.ts"
-import { clockOf, monotonicMillis } from "../internal/clock.ts"
-import { configured } from "../internal/layerConfig.ts"
 import { watchedGate } from "../internal/sharing.ts"
 import type { InvalidOption } from "../InvalidOption.ts"
-import { type Connect, connected, connecting } from "./internal/connection.ts"
-import { decisionLog } from "./internal/decisionLog.ts"
-import { Exchanges, type Times } from "./internal/exchanges.ts"
-import { LimiterClient, type LimiterTerms } from "./internal/limiterClient.ts"
-import { SharedAdaptiveGate } from "./internal/limiterGate.ts"
-import { validKey, validTimes } from "./internal/redisOptions.ts"
+import { fleetLayers, type SharedOptions } from "./internal/fleet.ts"
+import { over, validated } from "./internal/limiter.ts"
 
 /**
  * Options of a shared limiter. Rates are those of the fleet. All processes should use the same options.
@@ -41,16 +33,7 @@ import { validKey, validTimes } from "./internal/redisOptions.ts"
  * @category models
  * @since 0.1.0
  */
-export interface Options extends AdaptiveRateLimiter.Options {
-  /** The name of the resource. All processes with the same name (and prefix) share the limiter. Not empty. */
-  readonly name: string
-  /**
-   * The prefix of the key in Redis. After it comes the name, in which all but letters, digits, `_`, `.` and `-` becomes
-   * `%` and its code in four hexadecimal digits. Default `"rate-limit:"`.
-   */
-  readonly prefix?: string | undefined
-  /** How long Redis has to respond: a finite duration above 0. No send waits for that. Default 50 milliseconds. */
-  readonly timeout?: Duration.Input | undefined
+export interface Options extends AdaptiveRateLimiter.Options, SharedOptions {
   /**
    * How often a sending process reports its rate and asks for its part: a finite duration above 0, shortened at
    * random by up to half. A process counts for four times as long after its last send. Default 250 milliseconds.
@@ -61,71 +44,13 @@ export interface Options extends AdaptiveRateLimiter.Options {
    * limit. Default 10 minutes.
    */
   readonly idleTimeToLive?: Duration.Input | undefined
-  /** How long a process decides alone before Redis is tried again: a finite duration above 0. Default 1 second. */
-  readonly fallbackTime?: Duration.Input | undefined
 }
 
-interface Valid {
-  readonly name: string
-  readonly gate: AdaptiveOptions<AdaptiveRateLimiter.RateLimitExceeded>
-  readonly terms: LimiterTerms
-  readonly times: Times
-}
-
-/**
- * Options with their defaults, checked.
- *
- * @internal
- */
-export const validated = (options: Options): Valid => {
-  const check = checksOf("AdaptiveRateLimiterRedis.make", options)
-  const key = validKey(check, options, "rate-limit:")
-  const lookMillis = check.positiveDuration("lookInterval", options.lookInterval ?? 250)
-  const idleMillis = Math.ceil(check.positiveDuration("idleTimeToLive", options.idleTimeToLive ?? 600_000))
-  const times = validTimes(check, options)
-  const gate = AdaptiveRateLimiter.validated(options, check)
-  const { beta, minFillRate, scaleConstant } = gate.cubic
-  const memberMillis = 4 * lookMillis
-  const cutMillis = 2 * lookMillis
-  return {
-    name: options.name,
-    gate,
-    terms: { settings: { key, beta, scaleConstant, minFillRate, memberMillis, cutMillis, idleMillis }, lookMillis },
-    times
-  }
-}
-
-const log = decisionLog("rate limiter")
-
-/**
- * Makes a gate one of a fleet, and returns what changes its options.
- *
- * @internal
- */
-export const joined = (
-  gate: SharedAdaptiveGate<AdaptiveRateLimiter.RateLimitExceeded>,
-  { name, terms, times }: Valid,
-  connect: Connect
-) =>
-  Effect.gen(function*() {
-    const exchanges = yield* Exchanges.make({ ...times, connect, onChange: (reason) => log(name, reason) })
-    const client = new LimiterClient(gate, terms, exchanges)
-    yield* exchanges.start(client)
-    return ({ terms, times }: Valid) => {
-      exchanges.change(times)
-      client.change(terms)
-    }
-  }).pipe(Effect.uninterruptible)
-
-const over = (valid: Valid, connect: Connect) =>
-  Effect.gen(function*() {
-    const gate = new SharedAdaptiveGate(
-      valid.gate,
-      yield* Effect.withFiber((fiber) => Effect.succeed(monotonicMillis(clockOf(fiber))))
-    )
-    yield* joined(gate, valid, connect)
-    return AdaptiveRateLimiter.serviceOf(gate)
-  })
+const shared = /* @__PURE__ */ fleetLayers(AdaptiveRateLimiter.AdaptiveRateLimiter, {
+  validated: (options: Options) => validated(options),
+  over,
+  watched: (make) => watchedGate("AdaptiveRateLimiter", make)
+})
 
 /**
  * Makes a limiter shared through Redis, for as long as the scope is open. Throws `InvalidOption` when an option is invalid.
@@ -148,14 +73,9 @@ const over = (valid: Valid, connect: Connect) =>
  * @category constructors
  * @since 0.1.0
  */
-export const make = (
+export const make: (
   options: Options
-): Effect.Effect<AdaptiveRateLimiter.Service, never, Redis.Redis | Scope.Scope> => {
-  const valid = validated(options)
-  return Effect.flatMap(connected, (connect) => over(valid, connect))
-}
-
-const makeShared = (options: Options) => watchedGate("AdaptiveRateLimiter", make(options))
+) => Effect.Effect<AdaptiveRateLimiter.Service, never, Redis.Redis | Scope.Scope> = shared.make
 
 /**
  * A layer with a limiter shared through Redis: see {@link make}. Throws `InvalidOption` when an option is invalid.
@@ -163,10 +83,9 @@ const makeShared = (options: Options) => watchedGate("AdaptiveRateLimiter", make
  * @category layers
  * @since 0.1.0
  */
-export const layer = (
+export const layer: (
   options: Options
-): Layer.Layer<AdaptiveRateLimiter.AdaptiveRateLimiter, never, Redis.Redis> =>
-  Layer.effect(AdaptiveRateLimiter.AdaptiveRateLimiter, makeShared(options))
+) => Layer.Layer<AdaptiveRateLimiter.AdaptiveRateLimiter, never, Redis.Redis> = shared.layer
 
 /**
  * A layer with a shared limiter, with options from configuration: see {@link layer}. Fails with `InvalidOption` when an
@@ -175,10 +94,10 @@ export const layer = (
  * @category layers
  * @since 0.1.0
  */
-export const layerConfig = (
+export const layerConfig: (
   options: Config.Wrap<Options>
-): Layer.Layer<AdaptiveRateLimiter.AdaptiveRateLimiter, Config.ConfigError | InvalidOption, Redis.Redis> =>
-  Layer.effect(AdaptiveRateLimiter.AdaptiveRateLimiter, configured(options, makeShared))
+) => Layer.Layer<AdaptiveRateLimiter.AdaptiveRateLimiter, Config.ConfigError | InvalidOption, Redis.Redis> =
+  shared.layerConfig
 
 /**
  * A layer with a shared limiter that connects in the background: the process decides alone until then, and if Redis cannot be
@@ -194,13 +113,7 @@ export const layerConfig = (
  * @category layers
  * @since 0.1.0
  */
-export const layerConnecting = <E, R>(
+export const layerConnecting: <E, R>(
   options: Options,
   redis: Layer.Layer<Redis.Redis, E, R>
-): Layer.Layer<AdaptiveRateLimiter.AdaptiveRateLimiter, never, R> => {
-  const valid = validated(options)
-  return Layer.effect(
-    AdaptiveRateLimiter.AdaptiveRateLimiter,
-    watchedGate("AdaptiveRateLimiter", Effect.flatMap(connecting(redis), (connect) => over(valid, connect)))
-  )
-}
+) => Layer.Layer<AdaptiveRateLimiter.AdaptiveRateLimiter, never, R> = shared.layerConnecting

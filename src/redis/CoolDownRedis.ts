@@ -17,22 +17,15 @@
 
 import type * as Config from "effect/Config"
 import type * as Duration from "effect/Duration"
-import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
+import type * as Effect from "effect/Effect"
+import type * as Layer from "effect/Layer"
 import type * as Redis from "effect/persistence/Redis"
-import * as Random from "effect/Random"
 import type * as Scope from "effect/Scope"
 import * as CoolDown from "../gates/CoolDown.ts"
-import { CoolDownGate, type CoolDownOptions } from "../gates/internal/coolDownGate.ts"
-import { checksOf } from "../internal/checks.ts"
-import { configured } from "../internal/layerConfig.ts"
 import { watchedGate } from "../internal/sharing.ts"
 import type { InvalidOption } from "../InvalidOption.ts"
-import { type Connect, connected, connecting } from "./internal/connection.ts"
-import { CoolDownClient, type CoolDownTerms } from "./internal/coolDownClient.ts"
-import { decisionLog } from "./internal/decisionLog.ts"
-import { Exchanges, type Times } from "./internal/exchanges.ts"
-import { validKey, validTimes } from "./internal/redisOptions.ts"
+import { over, validated } from "./internal/coolDown.ts"
+import { fleetLayers, type SharedOptions } from "./internal/fleet.ts"
 
 /**
  * Options of a shared cool-down.
@@ -40,16 +33,7 @@ import { validKey, validTimes } from "./internal/redisOptions.ts"
  * @category models
  * @since 0.1.0
  */
-export interface Options extends CoolDown.Options {
-  /** The name of the resource. All processes with the same name (and prefix) share the cool-down. Not empty. */
-  readonly name: string
-  /**
-   * The prefix of the key in Redis. After it comes the name, in which all but letters, digits, `_`, `.` and `-` becomes
-   * `%` and its code in four hexadecimal digits. Default `"cool-down:"`.
-   */
-  readonly prefix?: string | undefined
-  /** How long Redis has to respond: a finite duration above 0. No send waits for that. Default 50 milliseconds. */
-  readonly timeout?: Duration.Input | undefined
+export interface Options extends CoolDown.Options, SharedOptions {
   /**
    * How often a sending process checks whether another was asked to wait, and a process waiting for a probe whether it
    * is over: a finite duration above 0, shortened at random by up to half. Default 250 milliseconds.
@@ -61,56 +45,13 @@ export interface Options extends CoolDown.Options {
    * seconds.
    */
   readonly probeTime?: Duration.Input | undefined
-  /** How long a process decides alone before Redis is tried again: a finite duration above 0. Default 1 second. */
-  readonly fallbackTime?: Duration.Input | undefined
 }
 
-interface Valid {
-  readonly name: string
-  readonly gate: CoolDownOptions<CoolDown.CoolingDown>
-  readonly terms: CoolDownTerms
-  readonly times: Times
-}
-
-/**
- * Options with their defaults, checked.
- *
- * @internal
- */
-export const validated = (options: Options): Valid => {
-  const check = checksOf("CoolDownRedis.make", options)
-  const key = validKey(check, options, "cool-down:")
-  const lookMillis = check.positiveDuration("lookInterval", options.lookInterval ?? 250)
-  const times = validTimes(check, options)
-  const gate = CoolDown.validated(options, check)
-  const { atMostMillis, probeMillis } = gate
-  return { name: options.name, gate, terms: { settings: { key, probeMillis, atMostMillis }, lookMillis }, times }
-}
-
-const log = decisionLog("cool-down")
-
-/**
- * Makes a gate one of a fleet, and returns what changes its options.
- *
- * @internal
- */
-export const joined = (gate: CoolDownGate<CoolDown.CoolingDown>, { name, terms, times }: Valid, connect: Connect) =>
-  Effect.gen(function*() {
-    const exchanges = yield* Exchanges.make({ ...times, connect, onChange: (reason) => log(name, reason) })
-    const client = new CoolDownClient(gate, terms, exchanges)
-    yield* exchanges.start(client)
-    return ({ terms, times }: Valid) => {
-      exchanges.change(times)
-      client.change(terms)
-    }
-  }).pipe(Effect.uninterruptible)
-
-const over = (valid: Valid, connect: Connect) =>
-  Effect.gen(function*() {
-    const gate = new CoolDownGate(valid.gate, yield* Random.Random)
-    yield* joined(gate, valid, connect)
-    return CoolDown.serviceOf(gate)
-  })
+const shared = /* @__PURE__ */ fleetLayers(CoolDown.CoolDown, {
+  validated: (options: Options) => validated(options),
+  over,
+  watched: (make) => watchedGate("CoolDown", make)
+})
 
 /**
  * Makes a cool-down shared through Redis, for as long as the scope is open. Throws `InvalidOption` when an option is
@@ -134,12 +75,7 @@ const over = (valid: Valid, connect: Connect) =>
  * @category constructors
  * @since 0.1.0
  */
-export const make = (options: Options): Effect.Effect<CoolDown.Service, never, Redis.Redis | Scope.Scope> => {
-  const valid = validated(options)
-  return Effect.flatMap(connected, (connect) => over(valid, connect))
-}
-
-const makeShared = (options: Options) => watchedGate("CoolDown", make(options))
+export const make: (options: Options) => Effect.Effect<CoolDown.Service, never, Redis.Redis | Scope.Scope> = shared.make
 
 /**
  * A layer with a cool-down shared through Redis: see {@link make}. Throws `InvalidOption` when an option is invalid.
@@ -147,8 +83,7 @@ const makeShared = (options: Options) => watchedGate("CoolDown", make(options))
  * @category layers
  * @since 0.1.0
  */
-export const layer = (options: Options): Layer.Layer<CoolDown.CoolDown, never, Redis.Redis> =>
-  Layer.effect(CoolDown.CoolDown, makeShared(options))
+export const layer: (options: Options) => Layer.Layer<CoolDown.CoolDown, never, Redis.Redis> = shared.layer
 
 /**
  * A layer with a shared cool-down, with options from configuration: see {@link layer}. Fails with `InvalidOption` when
@@ -157,10 +92,9 @@ export const layer = (options: Options): Layer.Layer<CoolDown.CoolDown, never, R
  * @category layers
  * @since 0.1.0
  */
-export const layerConfig = (
+export const layerConfig: (
   options: Config.Wrap<Options>
-): Layer.Layer<CoolDown.CoolDown, Config.ConfigError | InvalidOption, Redis.Redis> =>
-  Layer.effect(CoolDown.CoolDown, configured(options, makeShared))
+) => Layer.Layer<CoolDown.CoolDown, Config.ConfigError | InvalidOption, Redis.Redis> = shared.layerConfig
 
 /**
  * A layer with a shared cool-down that connects in the background: the process decides alone until then, and if Redis
@@ -176,13 +110,7 @@ export const layerConfig = (
  * @category layers
  * @since 0.1.0
  */
-export const layerConnecting = <E, R>(
+export const layerConnecting: <E, R>(
   options: Options,
   redis: Layer.Layer<Redis.Redis, E, R>
-): Layer.Layer<CoolDown.CoolDown, never, R> => {
-  const valid = validated(options)
-  return Layer.effect(
-    CoolDown.CoolDown,
-    watchedGate("CoolDown", Effect.flatMap(connecting(redis), (connect) => over(valid, connect)))
-  )
-}
+) => Layer.Layer<CoolDown.CoolDown, never, R> = shared.layerConnecting

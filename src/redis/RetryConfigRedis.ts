@@ -31,6 +31,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import type * as Redis from "effect/persistence/Redis"
+import * as Scheduler from "effect/Scheduler"
 import * as Scope from "effect/Scope"
 import {
   CurrentFleet,
@@ -40,11 +41,10 @@ import {
   type Owner
 } from "../config/internal/fleetStores.ts"
 import { CurrentResource } from "../RetryObserver.ts"
-import * as AdaptiveRateLimiterRedis from "./AdaptiveRateLimiterRedis.ts"
-import * as CoolDownRedis from "./CoolDownRedis.ts"
-import { type Connect, connected, connecting, kept } from "./internal/connection.ts"
-import { SharedAdaptiveGate } from "./internal/limiterGate.ts"
-import * as RetryQuotaRedis from "./RetryQuotaRedis.ts"
+import * as CoolDown from "./internal/coolDown.ts"
+import { type Connect, connected, connecting, kept } from "./internal/exchange.ts"
+import * as Limiter from "./internal/limiter.ts"
+import * as Quota from "./internal/quota.ts"
 
 /** Options are checked for any resource, and made for each. */
 const checking = <Valid>(validated: (options: any) => Valid) => (own: object, shared: object): FleetOptions => {
@@ -53,20 +53,19 @@ const checking = <Valid>(validated: (options: any) => Valid) => (own: object, sh
   return { of }
 }
 
-/** Opens something in a scope of its own, within that of the owner. Nothing in it waits, so it is there when this returns. */
+/**
+ * Opens something, here and now, in a scope of its own within that of the owner. What would have to wait throws: nothing
+ * in it does. Its fibers run as those of the owner do.
+ */
 const opening = <A>(effect: Effect.Effect<A, never, Scope.Scope>, { context, resource }: Owner) => {
   const scope = Scope.forkUnsafe(Context.get(context as Context.Context<any>, Scope.Scope))
-  const run = Effect.runForkWith(Context.add(context, CurrentResource, resource))
-  let made: A | undefined
-  run(Effect.map(Scope.provide(effect, scope), (value) => {
-    made = value
-  }))
-  return { made: made!, close: () => void run(Scope.close(scope, Exit.void)) }
+  const own = Context.add(context, CurrentResource, resource)
+  const scheduled = Effect.provideService(effect, Scheduler.Scheduler, Context.get(own, Scheduler.Scheduler))
+  return {
+    made: Effect.runSyncWith(own)(Scope.provide(scheduled, scope)),
+    close: () => void Effect.runForkWith(own)(Scope.close(scope, Exit.void))
+  }
 }
-
-type Quota = ReturnType<typeof RetryQuotaRedis.validated>
-type Limiter = ReturnType<typeof AdaptiveRateLimiterRedis.validated>
-type CoolDown = ReturnType<typeof CoolDownRedis.validated>
 
 interface Keyed {
   readonly terms: { readonly settings: { readonly key: string } }
@@ -97,11 +96,11 @@ const joining = <Valid extends Keyed>(
 
 const fleetOver = (connect: Connect): Fleet => ({
   quota: {
-    check: checking(RetryQuotaRedis.validated),
+    check: checking(Quota.validated),
     make: (options, owner, tokens) => {
-      const valid = (options: FleetOptions) => options.of(owner.resource) as Quota
+      const valid = (options: FleetOptions) => options.of(owner.resource) as ReturnType<typeof Quota.validated>
       const first = valid(options)
-      const { close, made } = opening(RetryQuotaRedis.opened(first, connect, tokens), owner)
+      const { close, made } = opening(Quota.opened(first, connect, tokens), owner)
       return {
         store: made.store,
         change: (next, clock) => {
@@ -114,18 +113,18 @@ const fleetOver = (connect: Connect): Fleet => ({
     }
   },
   limiter: {
-    check: checking(AdaptiveRateLimiterRedis.validated),
-    gate: (options, nowMillis) => new SharedAdaptiveGate(options, nowMillis),
+    check: checking(Limiter.validated),
+    gate: (options, nowMillis) => new Limiter.SharedAdaptiveGate(options, nowMillis),
     join: (gate, options, owner) => {
-      const shared = gate as SharedAdaptiveGate<any>
-      const join = (valid: Limiter) => AdaptiveRateLimiterRedis.joined(shared, valid, connect)
+      const shared = gate as Limiter.SharedAdaptiveGate<any>
+      const join = (valid: ReturnType<typeof Limiter.validated>) => Limiter.joined(shared, valid, connect)
       return joining(join, () => shared.leave())(options, owner)
     }
   },
   coolDown: {
-    check: checking(CoolDownRedis.validated),
+    check: checking(CoolDown.validated),
     join: (gate, options, owner) => {
-      const join = (valid: CoolDown) => CoolDownRedis.joined(gate, valid, connect)
+      const join = (valid: ReturnType<typeof CoolDown.validated>) => CoolDown.joined(gate, valid, connect)
       return joining(join, () => gate.leave())(options, owner)
     }
   }

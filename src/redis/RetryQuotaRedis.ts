@@ -15,30 +15,17 @@
  * @since 0.1.0
  */
 
-import * as Clock from "effect/Clock"
 import type * as Config from "effect/Config"
-import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
-import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
-import * as Metric from "effect/Metric"
+import type * as Effect from "effect/Effect"
+import type * as Layer from "effect/Layer"
 import type * as Redis from "effect/persistence/Redis"
 import type * as Scope from "effect/Scope"
-import { BoundedLabels, others } from "../internal/boundedLabels.ts"
-import { type Checks, checks, checksOf, rejectUnknown } from "../internal/checks.ts"
-import { isObject } from "../internal/invalidField.ts"
-import { configured } from "../internal/layerConfig.ts"
-import { warnFallbackTooSmall, warnLost, watchedQuota } from "../internal/sharing.ts"
+import { watchedQuota } from "../internal/sharing.ts"
 import type { InvalidOption } from "../InvalidOption.ts"
-import type { StoreOptions } from "../quota/internal/memoryStore.ts"
-import { CurrentResource } from "../RetryObserver.ts"
 import * as RetryQuota from "../RetryQuota.ts"
-import { type Connect, connected, connecting } from "./internal/connection.ts"
-import { decisionLog } from "./internal/decisionLog.ts"
-import { Exchanges, type Times } from "./internal/exchanges.ts"
-import { Client, type QuotaTerms } from "./internal/quotaClient.ts"
-import { type Decider, RedisStore } from "./internal/quotaStore.ts"
-import { validKey, validTimes } from "./internal/redisOptions.ts"
+import { fleetLayers, type SharedOptions } from "./internal/fleet.ts"
+import { over, validated } from "./internal/quota.ts"
 
 /**
  * Decisions about tokens; attributes `resource`: the key in `ResourceLimiters`, or else the name of the quota, for the first
@@ -47,10 +34,7 @@ import { validKey, validTimes } from "./internal/redisOptions.ts"
  * @category metrics
  * @since 0.1.0
  */
-export const decisions: Metric.Counter<number> = Metric.counter("retry_quota_decisions", {
-  description: "Decisions about tokens of a shared retry quota",
-  incremental: true
-})
+export { decisions } from "./internal/quota.ts"
 
 /**
  * 1 while the local fallback decides, else 0; attribute `resource` as in {@link decisions}, without `"(others)"`.
@@ -58,9 +42,7 @@ export const decisions: Metric.Counter<number> = Metric.counter("retry_quota_dec
  * @category metrics
  * @since 0.1.0
  */
-export const fallback: Metric.Gauge<number> = Metric.gauge("retry_quota_fallback", {
-  description: "1 while the local fallback of a shared retry quota decides, else 0"
-})
+export { fallback } from "./internal/quota.ts"
 
 /**
  * The quota in memory that decides while Redis does not respond. Options left out are those of the shared quota.
@@ -90,14 +72,7 @@ export interface FallbackOptions {
  * @category models
  * @since 0.1.0
  */
-export interface Options extends RetryQuota.Options {
-  /** The name of the quota. All processes with the same name (and prefix) share it. Not empty. */
-  readonly name: string
-  /**
-   * The prefix of the key in Redis. After it comes the name, in which all but letters, digits, `_`, `.` and `-` becomes
-   * `%` and its code in four hexadecimal digits. Default `"retry-quota:"`.
-   */
-  readonly prefix?: string | undefined
+export interface Options extends RetryQuota.Options, SharedOptions {
   /**
    * How long Redis has to respond: a finite duration above 0. Requests made during a round trip go with the next one,
    * so the longest wait is twice the timeout, plus one timeout for each 500 requests the process has already queued.
@@ -123,150 +98,13 @@ export interface Options extends RetryQuota.Options {
   readonly flushInterval?: Duration.Input | undefined
   /** The quota in memory that decides while Redis does not respond. */
   readonly fallback?: FallbackOptions | undefined
-  /** How long the fallback decides before Redis is tried again: a finite duration above 0. Default 1 second. */
-  readonly fallbackTime?: Duration.Input | undefined
 }
 
-interface Valid {
-  readonly name: string
-  readonly store: StoreOptions
-  readonly terms: QuotaTerms
-  readonly times: Times
-}
-
-const constructorName = "RetryQuotaRedis.make"
-const hourMillis = 3_600_000
-
-/** The options of the fallback, given the tokens last seen. */
-const validFallback = (shared: StoreOptions, input: FallbackOptions = {}): QuotaTerms["local"] => {
-  const check = checks(constructorName)
-  if (!isObject(input as unknown)) return check.reject("fallback", input, "an object")
-  const capacity = check.positive("fallback.capacity", input.capacity ?? shared.capacity)
-  if (capacity < shared.firstAttemptCost) {
-    check.reject("fallback.capacity", capacity, `at least the firstAttemptCost, ${shared.firstAttemptCost}`)
-  }
-  const initial = input.initial === undefined
-    ? undefined
-    : check.between("fallback.initial", input.initial, 0, capacity)
-  const refillPerSecond = check.amount("fallback.refillPerSecond", input.refillPerSecond ?? shared.refillPerSecond)
-  if (shared.onExceeded === "wait" && refillPerSecond === 0) {
-    check.reject("fallback.refillPerSecond", refillPerSecond, `above 0 when onExceeded is "wait"`)
-  }
-  check.names.add("fallback.initial")
-  rejectUnknown(check, input, undefined, "fallback.")
-  const successIncrement = Math.min(shared.successIncrement, capacity)
-  return (tokens) => ({
-    ...shared,
-    capacity,
-    initial: initial ?? Math.min(capacity, tokens),
-    refillPerSecond,
-    successIncrement
-  })
-}
-
-const validLease = (check: Checks, options: Options) => {
-  const leaseMillis = check.positiveDuration("leaseTime", options.leaseTime ?? 120_000)
-  const idleDefault = Math.max(hourMillis, 2 * leaseMillis)
-  const idleMillis = check.positiveDuration("idleTimeToLive", options.idleTimeToLive ?? idleDefault)
-  if (idleMillis < 2 * leaseMillis) {
-    check.reject("idleTimeToLive", options.idleTimeToLive, "at least twice the leaseTime")
-  }
-  return { leaseMillis, idleMillis }
-}
-
-/**
- * Options with their defaults, checked.
- *
- * @internal
- */
-export const validated = (options: Options): Valid => {
-  const check = checksOf(constructorName, options)
-  const key = validKey(check, options, "retry-quota:")
-  const lease = validLease(check, options)
-  const flushMillis = check.duration("flushInterval", options.flushInterval ?? 100)
-  const times = validTimes(check, options)
-  check.names.add("fallback")
-  const store = RetryQuota.validated(options, check)
-  const { capacity, initial, maxWaiters, refillPerSecond, onExceeded } = store
-  const inOrder = onExceeded === "wait" && maxWaiters > 0
-  return {
-    name: options.name,
-    store,
-    terms: {
-      local: validFallback(store, options.fallback),
-      maxWaiters,
-      settings: { key, capacity, initial, refillPerSecond, ...lease, inOrder },
-      flushMillis
-    },
-    times
-  }
-}
-
-const maxResources = 100
-
-/** The resources seen by the metrics of a registry. */
-const seen = new WeakMap<object, BoundedLabels>()
-
-/** What the metrics call the quota. */
-const resourceOf = (name: string, context: Context.Context<never>): string => {
-  const registry = Context.get(context, Metric.MetricRegistry)
-  const labels = seen.get(registry) ?? new BoundedLabels(maxResources, others)
-  seen.set(registry, labels)
-  return labels.of(Context.get(context, CurrentResource) ?? name)
-}
-
-const show = (resource: string, isOnFallback: boolean): Effect.Effect<void> =>
-  resource === others
-    ? Effect.void
-    : Metric.update(Metric.withAttributes(fallback, { resource }), isOnFallback ? 1 : 0)
-
-const log = decisionLog("retry quota", { shared: " and decides", alone: "the local fallback decides" })
-
-const counting = (resource: string, context: Context.Context<never>): (by: Decider) => void => {
-  const counters = {
-    redis: Metric.withAttributes(decisions, { resource, by: "redis" }),
-    fallback: Metric.withAttributes(decisions, { resource, by: "fallback" })
-  }
-  return (by) => counters[by].updateUnsafe(1, context)
-}
-
-/**
- * The store over a connection that exists, or may come to exist, and what changes its options.
- *
- * @internal
- */
-export const opened = ({ name, store: options, terms, times }: Valid, connect: Connect, tokens?: number) =>
-  Effect.gen(function*() {
-    const context = yield* Effect.context<never>()
-    const resource = resourceOf(name, context)
-    const onChange = (reason: string | undefined, isNews: boolean) =>
-      Effect.andThen(show(resource, reason !== undefined), isNews ? log(name, reason) : Effect.void)
-    const exchanges = yield* Exchanges.make({ ...times, connect, onChange })
-    const lost = () => warnLost(context, Context.get(context, Clock.Clock), name)
-    const client = new Client(terms, exchanges, lost, tokens)
-    const isConnected = connect.isConnected()
-    if (!isConnected) exchanges.decideAlone(client)
-    yield* show(resource, !isConnected)
-    yield* Effect.addFinalizer(() => show(resource, false))
-    yield* exchanges.start(client)
-    yield* Effect.addFinalizer(() => client.finish)
-    const tooSmall = (cost: number, capacity: number, clock: Clock.Clock) =>
-      warnFallbackTooSmall(context, clock, cost, capacity)
-    const optionsOf = ({ store, terms }: Pick<Valid, "store" | "terms">) => ({
-      ...store,
-      fallbackCapacity: terms.local(0).capacity
-    })
-    const store = new RedisStore(optionsOf({ store: options, terms }), client, counting(resource, context), tooSmall)
-    const change = (valid: Valid, clock: Clock.Clock) => {
-      exchanges.change(valid.times)
-      client.change(valid.terms, clock)
-      store.change(optionsOf(valid))
-    }
-    return { store, change }
-  }).pipe(Effect.uninterruptible)
-
-const over = (valid: Valid, connect: Connect) =>
-  Effect.map(opened(valid, connect), ({ store }) => RetryQuota.fromStore(store))
+const shared = /* @__PURE__ */ fleetLayers(RetryQuota.RetryQuota, {
+  validated: (options: Options) => validated(options),
+  over,
+  watched: (make) => watchedQuota(make)
+})
 
 /**
  * Makes a quota shared through Redis, for as long as the scope is open. Throws `InvalidOption` when an option is
@@ -297,12 +135,8 @@ const over = (valid: Valid, connect: Connect) =>
  * @category constructors
  * @since 0.1.0
  */
-export const make = (options: Options): Effect.Effect<RetryQuota.Service, never, Redis.Redis | Scope.Scope> => {
-  const valid = validated(options)
-  return Effect.flatMap(connected, (connect) => over(valid, connect))
-}
-
-const makeShared = (options: Options) => watchedQuota(make(options))
+export const make: (options: Options) => Effect.Effect<RetryQuota.Service, never, Redis.Redis | Scope.Scope> =
+  shared.make
 
 /**
  * A layer with a quota shared through Redis. Throws `InvalidOption` when an option is invalid.
@@ -315,8 +149,7 @@ const makeShared = (options: Options) => watchedQuota(make(options))
  * @category layers
  * @since 0.1.0
  */
-export const layer = (options: Options): Layer.Layer<RetryQuota.RetryQuota, never, Redis.Redis> =>
-  Layer.effect(RetryQuota.RetryQuota, makeShared(options))
+export const layer: (options: Options) => Layer.Layer<RetryQuota.RetryQuota, never, Redis.Redis> = shared.layer
 
 /**
  * A layer with a shared quota, with options from configuration: see {@link layer}. Fails with `InvalidOption` when an
@@ -325,10 +158,9 @@ export const layer = (options: Options): Layer.Layer<RetryQuota.RetryQuota, neve
  * @category layers
  * @since 0.1.0
  */
-export const layerConfig = (
+export const layerConfig: (
   options: Config.Wrap<Options>
-): Layer.Layer<RetryQuota.RetryQuota, Config.ConfigError | InvalidOption, Redis.Redis> =>
-  Layer.effect(RetryQuota.RetryQuota, configured(options, makeShared))
+) => Layer.Layer<RetryQuota.RetryQuota, Config.ConfigError | InvalidOption, Redis.Redis> = shared.layerConfig
 
 /**
  * A layer with a quota shared through Redis that connects in the background: the fallback decides until then, and if
@@ -344,13 +176,7 @@ export const layerConfig = (
  * @category layers
  * @since 0.1.0
  */
-export const layerConnecting = <E, R>(
+export const layerConnecting: <E, R>(
   options: Options,
   redis: Layer.Layer<Redis.Redis, E, R>
-): Layer.Layer<RetryQuota.RetryQuota, never, R> => {
-  const valid = validated(options)
-  return Layer.effect(
-    RetryQuota.RetryQuota,
-    watchedQuota(Effect.flatMap(connecting(redis), (connect) => over(valid, connect)))
-  )
-}
+) => Layer.Layer<RetryQuota.RetryQuota, never, R> = shared.layerConnecting

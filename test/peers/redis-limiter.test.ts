@@ -11,7 +11,7 @@ import {
   type LimiterReply,
   limiterReplyOf,
   limiterScript
-} from "../../src/redis/internal/limiterScript.ts"
+} from "../../src/redis/internal/limiter.ts"
 import { freePort, startNginx, startRedis } from "../utils/peers.ts"
 import { command, eventually, startProcess, urlOf } from "./redis/fleet.ts"
 

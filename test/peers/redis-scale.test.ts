@@ -6,11 +6,11 @@ import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redis from "effect/persistence/Redis"
-import { type Exchange, script, type Settings } from "../../src/redis/internal/quotaScript.ts"
+import { type QuotaExchange, quotaScript, type QuotaSettings } from "../../src/redis/internal/quotaClient.ts"
 import { freePort, startRedis } from "../utils/peers.ts"
 import { command, exchanges, quotaAt, timed, urlOf } from "./redis/fleet.ts"
 
-const settings: Settings = {
+const settings: QuotaSettings = {
   key: "retry-quota:scale",
   capacity: 1e6,
   initial: 1e6,
@@ -24,8 +24,8 @@ const connect = (port: number) =>
   Effect.map(Layer.build(NodeRedis.layer({ url: urlOf(port) })), (context) => Context.get(context, Redis.Redis))
 
 /** An exchange of another process. */
-const exchange = (redis: Redis.Redis["Service"], wanted: Exchange["wanted"] = []) =>
-  redis.eval(script)(settings, { client: crypto.randomUUID(), sequence: 1, sections: [], wanted })
+const exchange = (redis: Redis.Redis["Service"], wanted: QuotaExchange["wanted"] = []) =>
+  redis.eval(quotaScript)(settings, { client: crypto.randomUUID(), sequence: 1, sections: [], wanted })
 
 /** How long pings that are sent while an effect runs take, in milliseconds, in order of size. */
 const pingsDuring = <A, E, R>(redis: Redis.Redis["Service"], meanwhile: Effect.Effect<A, E, R>) =>

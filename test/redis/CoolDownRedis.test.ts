@@ -15,6 +15,7 @@ import * as Logger from "effect/Logger"
 import * as Redis from "effect/persistence/Redis"
 import * as Random from "effect/Random"
 import * as TestClock from "effect/testing/TestClock"
+import { validated } from "../../src/redis/internal/coolDown.ts"
 import { Throttled } from "../utils/call.ts"
 import { FakeCoolDown } from "../utils/fakeCoolDown.ts"
 import { sweep, thinned } from "../utils/sweep.ts"
@@ -346,8 +347,7 @@ for (const [field, options] of refused) {
 }
 
 it("the key of a name is that of no other name and prefix, in no slot that the name picks", () => {
-  const keyOf = (options: { readonly name: string; readonly prefix?: string }) =>
-    CoolDownRedis.validated(options).terms.settings.key
+  const keyOf = (options: { readonly name: string; readonly prefix?: string }) => validated(options).terms.settings.key
   assert.strictEqual(keyOf({ name: "orders-2.eu_west" }), "cool-down:orders-2.eu_west")
   const names = ["b", "a:b", "{a}", "{a}b", "a%003Ab", "a b", "\n", "\0", "\ud800", "é", "x".repeat(1000)]
   const keys = ["", "a:", "{a}"].flatMap((prefix) => names.map((name) => keyOf({ name, prefix })))

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Outbox } from "../../src/redis/internal/outbox.ts"
+import { Outbox } from "../../src/redis/internal/quotaClient.ts"
 
 describe("what a shared quota has to report to Redis, while it cannot", () => {
   it("is one number for however many deposits, at most the capacity", () => {

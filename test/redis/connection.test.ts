@@ -4,7 +4,7 @@ import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Redis from "effect/persistence/Redis"
 import * as Scope from "effect/Scope"
-import { connected, connecting, kept } from "../../src/redis/internal/connection.ts"
+import { connected, connecting, kept } from "../../src/redis/internal/exchange.ts"
 import { FakeRedis } from "../utils/fakeRedis.ts"
 
 /** A layer of Redis that fails this often, takes a second, and counts. */

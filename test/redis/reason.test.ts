@@ -1,7 +1,7 @@
 /** Why Redis did not answer, in words that repeat nothing of what was sent. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Cause from "effect/Cause"
-import { reasonOf } from "../../src/redis/internal/failureReason.ts"
+import { reasonOf } from "../../src/redis/internal/exchange.ts"
 
 const of = (error: unknown) => reasonOf(Cause.fail(error))
 const reply = (message: string) => new Error(message)

@@ -1,8 +1,8 @@
 /** What counts as an answer of Redis: anything else is a failure, after which the process decides alone. */
 import { assert, describe, it } from "@effect/vitest"
-import { coolDownReplyOf } from "../../src/redis/internal/coolDownScript.ts"
-import { limiterReplyOf } from "../../src/redis/internal/limiterScript.ts"
-import { replyOf } from "../../src/redis/internal/quotaScript.ts"
+import { coolDownReplyOf } from "../../src/redis/internal/coolDown.ts"
+import { limiterReplyOf } from "../../src/redis/internal/limiter.ts"
+import { quotaReplyOf } from "../../src/redis/internal/quotaClient.ts"
 
 const readers = {
   "a cool-down": [coolDownReplyOf, [1, 250, "name"], [
@@ -20,7 +20,7 @@ const readers = {
     [0, "0", Infinity, "1", "0"],
     [0, "0"]
   ]],
-  "a quota": [(answer: unknown) => replyOf(answer, 1), ["5", 3, -1], [
+  "a quota": [(answer: unknown) => quotaReplyOf(answer, 1), ["5", 3, -1], [
     ["-1", 3, 0],
     ["", 3, 0],
     ["5", -1, 0],

@@ -26,7 +26,7 @@ import { fittedOf } from "../../lab/src/fit/fitted.ts"
 import { Log } from "../../lab/src/fit/log.ts"
 import { scenarioOf } from "../../lab/src/fit/scenario.ts"
 import { carry } from "../../src/aws/internal/sdk/errorInfo.ts"
-import { replyOf } from "../../src/redis/internal/quotaScript.ts"
+import { quotaReplyOf } from "../../src/redis/internal/quotaClient.ts"
 import { budget } from "../utils/budget.ts"
 import { filesOf } from "../utils/files.ts"
 import { hostileError, hostileJson, hostileText } from "./utils/hostile.ts"
@@ -219,7 +219,7 @@ describe("headers of any content", () => {
 
   it("an answer of Redis is a reply, or none", () => {
     forSeeds(1500, (chance) => {
-      const reply = replyOf(
+      const reply = quotaReplyOf(
         chance.pick<unknown>([hostileJson(chance), [hostileText(chance), chance.below(5), "1"]]),
         2
       )

@@ -73,13 +73,13 @@ const elsewhere: Readonly<Record<string, readonly [file: string, test: string]>>
     ])
   ),
   ...Object.fromEntries(
-    ["joined", "layer", "layerConfig", "layerConnecting", "make"].map((name) => [
+    ["layer", "layerConfig", "layerConnecting", "make"].map((name) => [
       `CoolDownRedis.${name}`,
       ["redis/CoolDownRedis.test.ts", "whatever interrupts them, calls leave nothing behind"] as const
     ])
   ),
   ...Object.fromEntries(
-    ["joined", "layer", "layerConfig", "layerConnecting", "make"].map((name) => [
+    ["layer", "layerConfig", "layerConnecting", "make"].map((name) => [
       `AdaptiveRateLimiterRedis.${name}`,
       ["redis/AdaptiveRateLimiterRedis.test.ts", "whatever interrupts them, calls leave nothing behind"] as const
     ])
@@ -101,10 +101,6 @@ const elsewhere: Readonly<Record<string, readonly [file: string, test: string]>>
       ] as const
     ])
   ),
-  "RetryQuotaRedis.opened": [
-    "redis/RetryConfigRedis.test.ts",
-    "whatever interrupts calls while the quota moves back and forth, no token is lost"
-  ],
   "RetryConfig.hedged": [
     "config/RetryConfigParts.test.ts",
     "whatever interrupts a hedged call while the document changes, no send goes on"

@@ -22,9 +22,9 @@ import { fittedOf } from "../../lab/src/fit/fitted.ts"
 import { Log } from "../../lab/src/fit/log.ts"
 import { scenarioOf } from "../../lab/src/fit/scenario.ts"
 import { writers } from "../../lab/test/fit/generated.ts"
-import { coolDownReplyOf } from "../../src/redis/internal/coolDownScript.ts"
-import { limiterReplyOf } from "../../src/redis/internal/limiterScript.ts"
-import { replyOf } from "../../src/redis/internal/quotaScript.ts"
+import { coolDownReplyOf } from "../../src/redis/internal/coolDown.ts"
+import { limiterReplyOf } from "../../src/redis/internal/limiter.ts"
+import { quotaReplyOf } from "../../src/redis/internal/quotaClient.ts"
 import { budget } from "../utils/budget.ts"
 import { threadSeconds } from "../utils/cpu.ts"
 import { hostileError, hostileJson, hostileText } from "./utils/hostile.ts"
@@ -158,7 +158,7 @@ const parsers: Readonly<Record<string, Parser>> = {
   "routes of Envoy": ofJson(envoy, RetryPolicyImport.fromEnvoyRoute),
   scenarios: ofJson(scenario, Simulator.decode),
   "replies of Redis": (chance) => {
-    replyOf(replaced(chance, ["5", "1", "1"]), 2)
+    quotaReplyOf(replaced(chance, ["5", "1", "1"]), 2)
     coolDownReplyOf(replaced(chance, [1, 5, "x"]))
     limiterReplyOf(replaced(chance, ["1", "2", "3", "4", "5"]))
   },

@@ -1,15 +1,205 @@
+import * as Cause from "effect/Cause"
 import type * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import type * as Redis from "effect/persistence/Redis"
+import * as Redis from "effect/persistence/Redis"
 import * as Random from "effect/Random"
 import * as Scope from "effect/Scope"
+import * as Semaphore from "effect/Semaphore"
 import { clockOf, monotonicMillis } from "../../internal/clock.ts"
-import type { Batches } from "./batches.ts"
-import { closeWithin, type Connect, type Connection } from "./connection.ts"
-import { reasonOf } from "./failureReason.ts"
+import { get, short } from "../../internal/tryGet.ts"
+
+/** One that may have something to send before it must. */
+interface Member {
+  /** Sends now what may be sent already. */
+  readonly goAlong: () => void
+}
+
+/**
+ * The turns of a connection: when one exchange is due, all others that may be made by then go along, each as a command
+ * of its own. Clients write the commands of one step as one message, so a process has one round trip for all that it
+ * shares; what becomes of each exchange is known for each.
+ */
+export class Batches {
+  /** Where in its spread the exchanges of this turn are repeated: the same place for all, so that they meet again. */
+  spread = 0
+  private readonly members = new Set<Member>()
+
+  /** It has something to send later. */
+  add(member: Member): void {
+    this.members.add(member)
+  }
+
+  delete(member: Member): void {
+    this.members.delete(member)
+  }
+
+  /** One exchange is made now. */
+  begin(random: Random.Random): void {
+    this.spread = random.nextDoubleUnsafe()
+    // Each leaves while it goes along, and may be back.
+    const members = [...this.members]
+    for (const member of members) member.goAlong()
+  }
+}
+
+/** The Redis client, once there is one. */
+export type Connection = Effect.Effect<Redis.Redis["Service"], unknown>
+
+/** A way to Redis. */
+export interface Connect {
+  /** A connection for as long as the scope is open. */
+  readonly within: (scope: Scope.Scope) => Connection
+  /** Whether there is a connection. */
+  readonly isConnected: () => boolean
+  /** Those of the connection. */
+  readonly turns: Batches
+}
+
+/** The turns of existing connections. */
+const turnsByClient = new WeakMap<Redis.Redis["Service"], Batches>()
+
+const turnsOf = (redis: Redis.Redis["Service"]): Batches => {
+  const turns = turnsByClient.get(redis) ?? new Batches()
+  turnsByClient.set(redis, turns)
+  return turns
+}
+
+/** The existing connection. */
+export const connected: Effect.Effect<Connect, never, Redis.Redis> = Redis.Redis.useSync((redis) => ({
+  within: () => Effect.succeed(redis),
+  isConnected: () => true,
+  turns: turnsOf(redis)
+}))
+
+/** Builds the layer on first use, and again after each failure. */
+export const connecting = <E, R>(redis: Layer.Layer<Redis.Redis, E, R>): Effect.Effect<Connect, never, R> =>
+  Effect.contextWith((context: Context.Context<R>) => {
+    let service: Redis.Redis["Service"] | undefined = undefined
+    const within = (scope: Scope.Scope): Connection =>
+      Effect.suspend((): Connection => {
+        if (service !== undefined) return Effect.succeed(service)
+        return Effect.flatMap(Scope.fork(scope), (own) => {
+          const built = Effect.map(Layer.buildWithScope(redis, own), (services) => {
+            service = Context.get(services, Redis.Redis)
+            return service
+          })
+          return Effect.onExit(Effect.provideContext(built, context), (exit) =>
+            Exit.isFailure(exit) ? Scope.close(own, exit) : Effect.void)
+        })
+      })
+    return Effect.succeed({ within, isConnected: () => service !== undefined, turns: new Batches() })
+  })
+
+/** How long a connection of many has to close. */
+const closeMillis = 50
+
+/** One connection for many, for as long as the scope of this effect is open. */
+export const kept = (connect: Connect): Effect.Effect<Connect, never, Scope.Scope> =>
+  Effect.gen(function*() {
+    const scope = yield* Scope.make()
+    const oneByOne = yield* Semaphore.make(1)
+    yield* Effect.addFinalizer((exit) => closeWithin(scope, exit, closeMillis))
+    return { ...connect, within: () => oneByOne.withPermits(1)(connect.within(scope)) }
+  })
+
+/**
+ * Closes what belongs to a connection. One that cannot be closed, for example to a stopped server, blocks nothing.
+ */
+export const closeWithin = (
+  scope: Scope.Closeable,
+  exit: Exit.Exit<unknown, unknown>,
+  millis: number
+): Effect.Effect<void> =>
+  Effect.flatMap(
+    Effect.forkDetach(Scope.close(scope, exit), { startImmediately: true, uninterruptible: true }),
+    (fiber) => Effect.asVoid(Effect.timeoutOption(Fiber.await(fiber), millis))
+  )
+
+/** Beginnings of error replies that repeat nothing of what was sent. The most specific come first. */
+const replies: ReadonlyArray<string> = [
+  "ERR unknown command 'AUTH'",
+  "ERR unknown command 'CLIENT'",
+  "ERR unknown command 'EVALSHA'",
+  "ERR unknown command 'HELLO'",
+  "ERR unknown command 'SCRIPT'",
+  "ERR unknown command 'SELECT'",
+  "ERR AUTH <password> called without any password configured",
+  "ERR Client sent AUTH, but no password is set",
+  "ERR DB index is out of range",
+  "ERR Error compiling script",
+  "ERR Error running script",
+  "ERR invalid password",
+  "ERR max number of clients reached",
+  ..."ASK BUSY CLUSTERDOWN CROSSSLOT DENIED ERR LOADING MASTERDOWN MISCONF MOVED NOAUTH NOPERM NOPROTO".split(" "),
+  ..."NOREPLICAS NOSCRIPT OOM READONLY STALE TRYAGAIN WRONGPASS WRONGTYPE".split(" ")
+]
+
+/** Codes of the system, of Node and of OpenSSL, such as `ECONNREFUSED`, `ERR_INVALID_URL`, `CERT_HAS_EXPIRED`. */
+const systemCode =
+  /^(?:E[A-Z]{2,15}\d?|(?:CERT|CRL|DEPTH|EAI|ERR|ERROR|HOSTNAME|INVALID|SELF|UNABLE|UND)_[A-Z\d_]{2,50})$/
+
+const className = /^(?!Error$)[A-Z][A-Za-z]{0,50}(?:Error|Reply)$/
+
+const errorReplyOf = (error: unknown): string | undefined => {
+  const message = get(error, "message")
+  if (typeof message !== "string") return undefined
+  // Redis 5 quotes with backticks.
+  const text = message.slice(0, 100).replaceAll("`", "'")
+  return replies.find((reply) => text === reply || [" ", ",", ":"].some((end) => text.startsWith(reply + end)))
+}
+
+const matching = (pattern: RegExp, values: ReadonlyArray<unknown>): string | undefined =>
+  values.filter((value) => typeof value === "string").find((value) => pattern.test(short(value)))
+
+const codeOf = (error: unknown): string | undefined => matching(systemCode, [get(error, "code")])
+
+const nameOf = (error: unknown): string | undefined =>
+  matching(className, [get(error, "name"), get(get(error, "constructor"), "name")])
+
+/** The error and its causes, the deepest first. */
+const chainOf = (cause: Cause.Cause<unknown>): ReadonlyArray<unknown> => {
+  const errors: Array<unknown> = []
+  let error: unknown = Cause.squash(cause)
+  for (let depth = 0; depth < 5 && error !== undefined && error !== null; depth++) {
+    errors.unshift(error)
+    // The driver puts the error it gave up on in `originalError`.
+    error = get(error, "cause") ?? get(error, "originalError")
+  }
+  return errors
+}
+
+/**
+ * Why Redis did not respond: the beginning of its error reply, the code of a network error, or the name of the driver's
+ * error. Nothing else of the error is shown: a reply repeats what it was sent, including passwords and keys, and an
+ * error of the driver may contain the address with them.
+ */
+export const reasonOf = (cause: Cause.Cause<unknown>): string => {
+  const errors = chainOf(cause)
+  const sayings = [...errors.map((error) => errorReplyOf(error) ?? codeOf(error)), ...errors.map(nameOf)]
+  return sayings.find((saying) => saying !== undefined) ?? "an unknown error"
+}
+
+/**
+ * How a script begins: `amount` of a field is `nil` for anything else that others may have written there, `exact` is a
+ * number as text without a loss, and `now` is on the clock of Redis.
+ */
+export const luaPrelude = `
+local function amount(text)
+  local read = tonumber(text)
+  return read and read >= 0 and read < math.huge and read or nil
+end
+local function exact(amount) return string.format("%.17g", amount) end
+local time = redis.call("TIME")
+local now = tonumber(time[1]) * 1000 + tonumber(time[2]) / 1000`
+
+/** A number in an answer of Redis; NaN for anything else. */
+export const numberOf = (value: unknown): number =>
+  typeof value === "number" || (typeof value === "string" && value !== "") ? Number(value) : NaN
 
 /** An exchange without a response in time may still be on its way: for this long, nothing more is sent. */
 export const lostMillis = 30_000
@@ -290,5 +480,44 @@ export class Exchanges {
     }
     this.lost = undefined
     return false
+  }
+}
+
+/** The settings of what asks regularly while sends are made. */
+export interface LookTerms<Settings> {
+  readonly settings: Settings
+  /** How often Redis is asked. */
+  readonly lookMillis: number
+}
+
+/** A topic that asks regularly while it has a reason to. A process that sends nothing asks nothing. */
+export abstract class RegularTopic<Settings, Reply extends object> implements Topic<Reply> {
+  /** Whether sends were made since Redis was last asked. */
+  protected isActive = false
+  protected look: Look = anytime
+
+  constructor(protected terms: LookTerms<Settings>, protected readonly exchanges: Exchanges) {}
+
+  /** Whether there is something to ask. */
+  protected abstract get hasReason(): boolean
+
+  /** Whether there is something to report immediately. */
+  protected abstract isUrgent(nowMillis: number): boolean
+
+  abstract next(nowMillis: number): Exchange<Reply>
+
+  abstract decideAlone(): void
+
+  change(terms: LookTerms<Settings>): void {
+    this.terms = terms
+  }
+
+  pauseMillis(now: number): number {
+    if (this.isUrgent(now)) return 0
+    return this.hasReason ? this.look.atMillis - now : Infinity
+  }
+
+  mayGoAlong(now: number): boolean {
+    return this.hasReason && now >= this.look.fromMillis
   }
 }

@@ -1,0 +1,286 @@
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Metric from "effect/Metric"
+import { BoundedLabels, others } from "../../internal/boundedLabels.ts"
+import { type Checks, checks, checksOf, rejectUnknown } from "../../internal/checks.ts"
+import { isObject } from "../../internal/invalidField.ts"
+import { warnFallbackTooSmall, warnLost } from "../../internal/sharing.ts"
+import type { StoreOptions } from "../../quota/internal/memoryStore.ts"
+import { Taken, uncounted } from "../../quota/internal/reservation.ts"
+import { CurrentResource } from "../../RetryObserver.ts"
+import * as RetryQuota from "../../RetryQuota.ts"
+import type { Ask, Reservation, RetryQuotaStore, Shortage } from "../../RetryQuotaStore.ts"
+import { type Connect, Exchanges, type Times } from "./exchange.ts"
+import { decisionLog, type SharedOptions, validShared } from "./fleet.ts"
+import { QuotaClient, type QuotaTerms } from "./quotaClient.ts"
+
+/** Decisions about tokens. */
+export const decisions: Metric.Counter<number> = Metric.counter("retry_quota_decisions", {
+  description: "Decisions about tokens of a shared retry quota",
+  incremental: true
+})
+
+/** Whether the local fallback decides. */
+export const fallback: Metric.Gauge<number> = Metric.gauge("retry_quota_fallback", {
+  description: "1 while the local fallback of a shared retry quota decides, else 0"
+})
+
+/** Which side decided, for the metrics. */
+export type Decider = "redis" | "fallback"
+
+/** The options of a bucket in Redis, and the most tokens that the local one holds. */
+interface RedisStoreOptions extends StoreOptions {
+  readonly fallbackCapacity: number
+}
+
+/** A retry costs more than the local bucket ever holds. */
+type TooSmall = (cost: number, capacity: number, clock: Clock.Clock) => void
+
+type Hold = Parameters<Ask>[1]
+
+/** The bucket in Redis, and the local one while Redis does not respond. */
+export class RedisStore implements RetryQuotaStore {
+  capacity = 0
+  successIncrement = 0
+  firstAttemptCost = 0
+  onExceeded: "stop" | "wait" = "stop"
+  readonly refresh: Effect.Effect<void>
+  private fallbackCapacity = 0
+  /** Leases that are not settled yet. */
+  private leases = 0
+  private settled: (() => void) | undefined = undefined
+
+  constructor(
+    options: RedisStoreOptions,
+    private readonly client: QuotaClient,
+    private readonly decided: (by: Decider) => void,
+    private readonly tooSmall: TooSmall
+  ) {
+    this.change(options)
+    this.refresh = client.refresh
+  }
+
+  change(options: RedisStoreOptions): void {
+    this.capacity = options.capacity
+    this.successIncrement = options.successIncrement
+    this.firstAttemptCost = options.firstAttemptCost
+    this.onExceeded = options.onExceeded
+    this.fallbackCapacity = options.fallbackCapacity
+  }
+
+  /** Calls back once all that was taken is settled, when no more is taken. */
+  whenSettled(callback: () => void): void {
+    if (this.leases === 0) callback()
+    else this.settled = callback
+  }
+
+  reserve(cost: number, clock: Clock.Clock): Reservation | undefined | Ask {
+    if (cost === 0) return uncounted(cost)
+    const { fallbackCapacity } = this
+    if (cost > fallbackCapacity && cost <= this.capacity) this.tooSmall(cost, fallbackCapacity, clock)
+    const { isLineFull, local } = this.client
+    if (local !== undefined) return this.reserveLocally(local, cost, clock)
+    if (!isLineFull) return (patience, hold) => this.ask(cost, clock, Duration.toMillis(patience), hold)
+    this.decided("redis")
+    return undefined
+  }
+
+  private taken(cost: number, lease: string): Reservation {
+    const { outbox } = this.client
+    this.leases++
+    return new Taken(cost, (isBack) => {
+      if (isBack) outbox.giveBack(lease)
+      else outbox.spend(lease)
+      if (--this.leases === 0) this.settled?.()
+    })
+  }
+
+  deposit(tokens: number, clock: Clock.Clock): void {
+    const { local, outbox } = this.client
+    if (local === undefined) outbox.deposit(tokens)
+    else local.deposit(tokens, clock)
+  }
+
+  balance(clock: Clock.Clock): number {
+    const { local, tokens } = this.client
+    return Math.min(this.capacity, local === undefined ? tokens : local.balance(clock))
+  }
+
+  /** Asks Redis. A lease expires without further reports about it. */
+  private ask(cost: number, clock: Clock.Clock, patienceMillis: number, hold: Hold): Effect.Effect<Shortage> {
+    if (cost > this.capacity) return Effect.succeed("refused")
+    if (patienceMillis <= 0) return Effect.void
+    const { client } = this
+    const granted = (lease: string) => hold(this.taken(cost, lease))
+    return Effect.suspend(() => {
+      const untilMillis = client.nowMillis + patienceMillis
+      return Effect.flatMap(client.ask(cost, untilMillis, granted), (answer) => {
+        if (answer === "local") return this.askLocally(cost, clock, untilMillis - client.nowMillis, hold)
+        this.decided("redis")
+        return Effect.succeed(answer === "refused" ? answer : undefined)
+      })
+    })
+  }
+
+  private askLocally(cost: number, clock: Clock.Clock, patienceMillis: number, hold: Hold): Effect.Effect<Shortage> {
+    const { local } = this.client
+    // Redis may have come back before the caller sent here got this far.
+    if (local === undefined) return this.ask(cost, clock, patienceMillis, hold)
+    const answer = this.reserveLocally(local, cost, clock)
+    if (typeof answer === "function") return answer(Duration.millis(Math.max(0, patienceMillis)), hold)
+    if (answer === undefined) return Effect.succeed("refused")
+    hold(answer)
+    return Effect.void
+  }
+
+  private reserveLocally(local: RetryQuotaStore, cost: number, clock: Clock.Clock): Reservation | undefined | Ask {
+    this.decided("fallback")
+    return local.reserve(cost, clock)
+  }
+}
+
+/** The options of the quota that decides while Redis does not respond. */
+type Fallback = Pick<RetryQuota.Options, "capacity" | "initial" | "refillPerSecond">
+
+interface Options extends RetryQuota.Options, SharedOptions {
+  readonly leaseTime?: Duration.Input | undefined
+  readonly idleTimeToLive?: Duration.Input | undefined
+  readonly flushInterval?: Duration.Input | undefined
+  readonly fallback?: Fallback | undefined
+}
+
+/** The checked options of a shared quota. */
+interface Valid {
+  readonly name: string
+  readonly store: StoreOptions
+  readonly terms: QuotaTerms
+  readonly times: Times
+}
+
+const constructorName = "RetryQuotaRedis.make"
+const hourMillis = 3_600_000
+
+/** The options of the fallback, given the tokens last seen. */
+const validFallback = (shared: StoreOptions, input: Fallback = {}): QuotaTerms["local"] => {
+  const check = checks(constructorName)
+  if (!isObject(input as unknown)) return check.reject("fallback", input, "an object")
+  const capacity = check.positive("fallback.capacity", input.capacity ?? shared.capacity)
+  if (capacity < shared.firstAttemptCost) {
+    check.reject("fallback.capacity", capacity, `at least the firstAttemptCost, ${shared.firstAttemptCost}`)
+  }
+  const initial = input.initial === undefined
+    ? undefined
+    : check.between("fallback.initial", input.initial, 0, capacity)
+  const refillPerSecond = check.amount("fallback.refillPerSecond", input.refillPerSecond ?? shared.refillPerSecond)
+  if (shared.onExceeded === "wait" && refillPerSecond === 0) {
+    check.reject("fallback.refillPerSecond", refillPerSecond, `above 0 when onExceeded is "wait"`)
+  }
+  check.names.add("fallback.initial")
+  rejectUnknown(check, input, undefined, "fallback.")
+  const successIncrement = Math.min(shared.successIncrement, capacity)
+  return (tokens) => ({
+    ...shared,
+    capacity,
+    initial: initial ?? Math.min(capacity, tokens),
+    refillPerSecond,
+    successIncrement
+  })
+}
+
+const validLease = (check: Checks, options: Options) => {
+  const leaseMillis = check.positiveDuration("leaseTime", options.leaseTime ?? 120_000)
+  const idleDefault = Math.max(hourMillis, 2 * leaseMillis)
+  const idleMillis = check.positiveDuration("idleTimeToLive", options.idleTimeToLive ?? idleDefault)
+  if (idleMillis < 2 * leaseMillis) {
+    check.reject("idleTimeToLive", options.idleTimeToLive, "at least twice the leaseTime")
+  }
+  return { leaseMillis, idleMillis }
+}
+
+/** The options of a shared quota, with their defaults, checked. */
+export const validated = (options: Options): Valid => {
+  const check = checksOf(constructorName, options)
+  const { key, name, times } = validShared(check, options, "retry-quota:")
+  const lease = validLease(check, options)
+  const flushMillis = check.duration("flushInterval", options.flushInterval, 100)
+  check.names.add("fallback")
+  const store = RetryQuota.validated(options, check)
+  const { capacity, initial, maxWaiters, refillPerSecond, onExceeded } = store
+  const inOrder = onExceeded === "wait" && maxWaiters > 0
+  return {
+    name,
+    store,
+    terms: {
+      local: validFallback(store, options.fallback),
+      maxWaiters,
+      settings: { key, capacity, initial, refillPerSecond, ...lease, inOrder },
+      flushMillis
+    },
+    times
+  }
+}
+
+const maxResources = 100
+
+/** The resources seen by the metrics of a registry. */
+const seen = new WeakMap<object, BoundedLabels>()
+
+/** What the metrics call the quota. */
+const resourceOf = (name: string, context: Context.Context<never>): string => {
+  const registry = Context.get(context, Metric.MetricRegistry)
+  const labels = seen.get(registry) ?? new BoundedLabels(maxResources, others)
+  seen.set(registry, labels)
+  return labels.of(Context.get(context, CurrentResource) ?? name)
+}
+
+const show = (resource: string, isOnFallback: boolean): Effect.Effect<void> =>
+  resource === others
+    ? Effect.void
+    : Metric.update(Metric.withAttributes(fallback, { resource }), isOnFallback ? 1 : 0)
+
+const log = decisionLog("retry quota", { shared: " and decides", alone: "the local fallback decides" })
+
+const counting = (resource: string, context: Context.Context<never>): (by: Decider) => void => {
+  const counters = {
+    redis: Metric.withAttributes(decisions, { resource, by: "redis" }),
+    fallback: Metric.withAttributes(decisions, { resource, by: "fallback" })
+  }
+  return (by) => counters[by].updateUnsafe(1, context)
+}
+
+/** The store over a connection that exists, or may come to exist, and what changes its options. */
+export const opened = ({ name, store: options, terms, times }: Valid, connect: Connect, tokens?: number) =>
+  Effect.gen(function*() {
+    const context = yield* Effect.context<never>()
+    const resource = resourceOf(name, context)
+    const onChange = (reason: string | undefined, isNews: boolean) =>
+      Effect.andThen(show(resource, reason !== undefined), isNews ? log(name, reason) : Effect.void)
+    const exchanges = yield* Exchanges.make({ ...times, connect, onChange })
+    const lost = () => warnLost(context, Context.get(context, Clock.Clock), name)
+    const client = new QuotaClient(terms, exchanges, lost, tokens)
+    const isConnected = connect.isConnected()
+    if (!isConnected) exchanges.decideAlone(client)
+    yield* show(resource, !isConnected)
+    yield* Effect.addFinalizer(() => show(resource, false))
+    yield* exchanges.start(client)
+    yield* Effect.addFinalizer(() => client.finish)
+    const tooSmall = (cost: number, capacity: number, clock: Clock.Clock) =>
+      warnFallbackTooSmall(context, clock, cost, capacity)
+    const optionsOf = ({ store, terms }: Pick<Valid, "store" | "terms">) => ({
+      ...store,
+      fallbackCapacity: terms.local(0).capacity
+    })
+    const store = new RedisStore(optionsOf({ store: options, terms }), client, counting(resource, context), tooSmall)
+    const change = (valid: Valid, clock: Clock.Clock) => {
+      exchanges.change(valid.times)
+      client.change(valid.terms, clock)
+      store.change(optionsOf(valid))
+    }
+    return { store, change }
+  }).pipe(Effect.uninterruptible)
+
+/** Makes a shared quota. */
+export const over = (valid: Valid, connect: Connect) =>
+  Effect.map(opened(valid, connect), ({ store }) => RetryQuota.fromStore(store))
