@@ -113,7 +113,7 @@ describe("Kotlin's guide", () => {
     Effect.gen(function*() {
       assert.strictEqual((yield* RetryQuota.RetryQuota).onExceeded, "stop")
     }).pipe(Effect.provide(
-      Kotlin.standardRetryTokenBucket({ refillUnitsPerSecond: 0, useCircuitBreakerMode: false }).layer
+      Kotlin.standardRetryStrategy({ tokenBucket: { refillUnitsPerSecond: 0, useCircuitBreakerMode: false } }).layer
     )))
 
   it("of conflicts only those that the SDKs list are retried", () => {

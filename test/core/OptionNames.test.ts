@@ -357,16 +357,6 @@ const rows: ReadonlyArray<Row> = [
     (options) => BotocoreLegacy.forService(BotocoreLegacy.document, "dynamodb", options),
     { maxAttempts: 1, maxRetries: 1, operation: "GetItem" }
   ),
-  row<Kotlin.StandardRetryTokenBucketConfig>("Kotlin.standardRetryTokenBucket", Kotlin.standardRetryTokenBucket, {
-    useNewRetries: true,
-    useCircuitBreakerMode: true,
-    initialTryCost: 0,
-    initialTrySuccessIncrement: 1,
-    maxCapacity: 500,
-    refillUnitsPerSecond: 0,
-    retryCost: 5,
-    timeoutRetryCost: 5
-  }),
   row<Kotlin.ExponentialBackoffWithJitterConfig>(
     "Kotlin.exponentialBackoffWithJitter",
     Kotlin.exponentialBackoffWithJitter,
@@ -380,14 +370,6 @@ const rows: ReadonlyArray<Row> = [
       retryAfterMaxOvershoot: 1
     }
   ),
-  row<Kotlin.AdaptiveRateLimiterConfig>("Kotlin.adaptiveRateLimiter", Kotlin.adaptiveRateLimiter, {
-    beta: 0.5,
-    measurementBucketDuration: 500,
-    minCapacity: 1,
-    minFillRate: 1,
-    scaleConstant: 1,
-    smoothing: 0.5
-  }),
   row<Kotlin.AdaptiveRetryStrategyConfig>("Kotlin.adaptiveRetryStrategy", Kotlin.adaptiveRetryStrategy, {
     useNewRetries: true,
     maxAttempts: 3,
@@ -524,14 +506,12 @@ const rows: ReadonlyArray<Row> = [
   }),
   row<JavaV1.BackoffOptions>("JavaV1.exponentialBackoff", JavaV1.exponentialBackoff, { baseDelay: 1, maxBackoff: 2 }),
   row<JavaV1.BackoffOptions>("JavaV1.equalJitterBackoff", JavaV1.equalJitterBackoff, { baseDelay: 1, maxBackoff: 2 }),
-  row<Kotlin.AdaptiveRetryStrategyConfig>("Kotlin.standardRetryStrategy", Kotlin.standardRetryStrategy, {
+  row<Kotlin.StandardRetryStrategyConfig>("Kotlin.standardRetryStrategy", Kotlin.standardRetryStrategy, {
     useNewRetries: true,
     maxAttempts: 3,
     tokenBucket: {},
     delayProvider: {},
-    enableLongPollingBackoff: true,
-    // Of the adaptive mode: the defaults are those of both.
-    rateLimiter: {}
+    enableLongPollingBackoff: true
   }),
   row<AwsSdk.HedgeOptions>("AwsSdk.sendHedged", (options) => AwsSdk.sendHedged(client, client, options), {
     ...call,

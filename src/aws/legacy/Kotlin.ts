@@ -13,9 +13,8 @@
  * const program = callDynamo.pipe(withRetry(strategy.policy), Effect.provide(strategy.layer))
  * ```
  *
- * One Kotlin strategy becomes two things here: the policy decides, the layer holds what calls share. Each strategy has
- * its own quota, as in Kotlin, however often its layer is provided; give two the same {@link TokenBucket} to share one.
- * Clocks cannot share state: with its own `TestClock`, each test has its own quota.
+ * One Kotlin strategy becomes two things here: the policy decides, the layer holds what calls share. Like
+ * `RetryQuota.layer`, provide it once per resource.
  *
  * The package's index does not export this module: import `effect-retry/aws/legacy/Kotlin`.
  *
@@ -30,16 +29,14 @@ import * as Option from "effect/Option"
 import * as Delays from "../../engine/delay.ts"
 import { fromSource } from "../../engine/policy/policy.ts"
 import * as Limiter from "../../gates/AdaptiveRateLimiter.ts"
-import { also, checks, checksOf, flag, rejectUnknown } from "../../internal/checks.ts"
+import { also, type Checks, checksOf, flag, rejectUnknown } from "../../internal/checks.ts"
 import * as codes from "../../internal/classification/errorCodes.ts"
 import { isObject } from "../../internal/invalidField.ts"
 import { get } from "../../internal/tryGet.ts"
-import { InvalidOption } from "../../InvalidOption.ts"
 import * as RetryClassifier from "../../RetryClassifier.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
 import * as RetryPolicy from "../../RetryPolicy.ts"
 import * as RetryQuota from "../../RetryQuota.ts"
-import { once } from "../internal/onePerClock.ts"
 
 /** Which of Kotlin's two sets of defaults applies. */
 interface Preset {
@@ -51,7 +48,27 @@ interface Preset {
 }
 
 /**
- * Options of {@link standardRetryTokenBucket}. Kotlin's numbers are whole; fractions work too.
+ * Options of the token bucket. Kotlin's numbers are whole; fractions work too.
+ *
+ * **Details**
+ *
+ * | field | here |
+ * | --- | --- |
+ * | `maxCapacity` | `capacity` of the quota, and its initial balance |
+ * | `refillUnitsPerSecond` | `refillPerSecond`: to the millisecond, fractions kept; Kotlin adds whole tokens and drops
+ * the rest |
+ * | `useCircuitBreakerMode` | `onExceeded`: `true` is `"stop"`, `false` is `"wait"`; without a refill always `"stop"` |
+ * | `initialTryCost` | `firstAttemptCost`: a refused attempt fails with `QuotaExhausted`, Kotlin's
+ * `RetryCapacityExceededException` |
+ * | `initialTrySuccessIncrement` | `successIncrement` |
+ * | `retryCost` | `cost`, and in 2.1 `timeoutCost` |
+ * | `timeoutRetryCost` | `throttlingCost`, and in 2.0 `timeoutCost` |
+ *
+ * Waiting retries are served first come, first served, as soon as the tokens are available. Kotlin waits whole seconds,
+ * holds a lock meanwhile, and then drops what else was refilled.
+ *
+ * A transient error is one whose facts say `timeout`: client timeouts with the default classifier; with
+ * {@link awsRetryPolicy}, everything Kotlin considers transient.
  *
  * @category models
  * @since 0.1.0
@@ -104,31 +121,7 @@ export interface ExponentialBackoffWithJitterConfig extends Preset {
 }
 
 /**
- * Options of {@link adaptiveRateLimiter}: ranges and meaning are those of `AdaptiveRateLimiter.Options`.
- *
- * @category models
- * @since 0.1.0
- */
-export interface AdaptiveRateLimiterConfig {
-  /**
-   * The share of the rate that remains after a throttle; Kotlin's documentation calls it the share removed. Default
-   * 0.7.
-   */
-  readonly beta?: number | undefined
-  /** How long one measurement of the send rate lasts. Default half a second. */
-  readonly measurementBucketDuration?: Duration.Input | undefined
-  /** The least capacity of the bucket. Default 1. */
-  readonly minCapacity?: number | undefined
-  /** The least fill rate, per second. Default 0.5. */
-  readonly minFillRate?: number | undefined
-  /** How steep the CUBIC curve is. Default 0.4. */
-  readonly scaleConstant?: number | undefined
-  /** The weight of the latest measurement. Default 0.8. */
-  readonly smoothing?: number | undefined
-}
-
-/**
- * Options of {@link standardRetryStrategy}. A part is given as its configuration or as the part itself.
+ * Options of {@link standardRetryStrategy}.
  *
  * @category models
  * @since 0.1.0
@@ -136,10 +129,10 @@ export interface AdaptiveRateLimiterConfig {
 export interface StandardRetryStrategyConfig extends Preset {
   /** Attempts, the first included: a whole number of at least 1, or `Infinity`. Default 3. */
   readonly maxAttempts?: number | undefined
-  /** The quota: a configuration, or a bucket to share. Default: its own {@link standardRetryTokenBucket}. */
-  readonly tokenBucket?: StandardRetryTokenBucketConfig | TokenBucket | undefined
-  /** The delays: a configuration, or any policy. Default {@link exponentialBackoffWithJitter}. */
-  readonly delayProvider?: ExponentialBackoffWithJitterConfig | RetryPolicy.RetryPolicy | undefined
+  /** The quota. */
+  readonly tokenBucket?: StandardRetryTokenBucketConfig | undefined
+  /** The delays: those of {@link exponentialBackoffWithJitter}. */
+  readonly delayProvider?: ExponentialBackoffWithJitterConfig | undefined
   /**
    * Whether a call that the quota refuses to retry is held back for its delay before it fails. Kotlin does so only for
    * operations that poll; a policy knows no operations, so set it for those that poll. Default `false`.
@@ -154,21 +147,11 @@ export interface StandardRetryStrategyConfig extends Preset {
  * @since 0.1.0
  */
 export interface AdaptiveRetryStrategyConfig extends StandardRetryStrategyConfig {
-  /** The limiter: a configuration, or a layer to share. Default: its own {@link adaptiveRateLimiter}. */
-  readonly rateLimiter?: AdaptiveRateLimiterConfig | Layer.Layer<Limiter.AdaptiveRateLimiter> | undefined
-}
-
-/**
- * A quota, and what retries take from it.
- *
- * @category models
- * @since 0.1.0
- */
-export interface TokenBucket {
-  /** The quota: the same layer is the same quota, however often it is provided. */
-  readonly layer: Layer.Layer<RetryQuota.RetryQuota>
-  /** Tokens that a retry takes. */
-  readonly costs: Pick<RetryPolicy.QuotaOptions, "cost" | "timeoutCost" | "throttlingCost">
+  /**
+   * The limiter, whose settings and defaults are Kotlin's. `beta` is the share of the rate that remains after a
+   * throttle; Kotlin's documentation calls it the share removed.
+   */
+  readonly rateLimiter?: Limiter.Options | undefined
 }
 
 /**
@@ -182,147 +165,99 @@ export interface RetryStrategy<R, Err = never> {
   readonly layer: Layer.Layer<R>
 }
 
-/**
- * Kotlin's defaults: retry behavior 2.0.
- *
- * @category constants
- * @since 0.1.0
- */
-export const defaults = {
-  useNewRetries: false,
-  maxAttempts: 3,
-  enableLongPollingBackoff: false,
-  tokenBucket: {
-    useNewRetries: false,
-    useCircuitBreakerMode: true,
-    initialTryCost: 0,
-    initialTrySuccessIncrement: 1,
-    maxCapacity: 500,
-    refillUnitsPerSecond: 0,
-    retryCost: 5,
-    timeoutRetryCost: 10
-  },
-  delayProvider: {
-    useNewRetries: false,
-    initialDelay: "10 millis",
-    scaleFactor: 1.5,
-    jitter: 1,
-    maxBackoff: "20 seconds",
-    throttlingBaseDelay: "1 second",
-    retryAfterMaxOvershoot: "5 seconds"
-  },
-  rateLimiter: {
-    beta: 0.7,
-    measurementBucketDuration: "500 millis",
-    minCapacity: 1,
-    minFillRate: 0.5,
-    scaleConstant: 0.4,
-    smoothing: 0.8
-  }
-} as const satisfies AdaptiveRetryStrategyConfig
+/** The defaults that differ. */
+const classic = { initialDelay: 10, scaleFactor: 1.5, retryCost: 5, timeoutRetryCost: 10 }
+const new2026 = { initialDelay: 50, scaleFactor: 2, retryCost: 14, timeoutRetryCost: 5 }
 
-/**
- * Kotlin's defaults with `SMITHY_NEW_RETRIES_2026`: retry behavior 2.1.
- *
- * @category constants
- * @since 0.1.0
- */
-export const defaults2026 = {
-  ...defaults,
-  useNewRetries: true,
-  tokenBucket: { ...defaults.tokenBucket, useNewRetries: true, retryCost: 14, timeoutRetryCost: 5 },
-  delayProvider: { ...defaults.delayProvider, useNewRetries: true, initialDelay: "50 millis", scaleFactor: 2 }
-} as const satisfies AdaptiveRetryStrategyConfig
-
-type Check = ReturnType<typeof checks>
-
-const presetOf = (check: Check, { useNewRetries }: Preset) =>
-  flag(check, "useNewRetries", useNewRetries) ? defaults2026 : defaults
-
-type Settled<A> = { readonly [K in keyof A]-?: Exclude<A[K], undefined> }
-
-/** The configuration, with defaults for what it omits. */
-const settled = <A extends object>(standard: Settled<A>, config: A): Settled<A> => ({
-  ...standard,
-  ...Object.fromEntries(Object.entries(config).filter(([, value]) => value !== undefined))
-})
-
-/** Makes a part of a strategy; errors name it as a field of the strategy. */
-const part = <A>(constructorName: string, name: string, config: unknown, make: () => A): A => {
-  if (!isObject(config)) {
-    return checks(constructorName).reject(name || "options", config, "a configuration or the part itself")
-  }
-  try {
-    return make()
-  } catch (error) {
-    if (!(error instanceof InvalidOption)) throw error
-    const { expected, field, value } = error
-    throw new InvalidOption({ constructorName, field: name === "" ? field : `${name}.${field}`, expected, value })
-  }
+const bucketDefaults = {
+  useCircuitBreakerMode: true,
+  initialTryCost: 0,
+  initialTrySuccessIncrement: 1,
+  maxCapacity: 500,
+  refillUnitsPerSecond: 0
 }
 
-/**
- * Makes the token bucket of a strategy.
- *
- * **Details**
- *
- * | field | here |
- * | --- | --- |
- * | `maxCapacity` | `capacity` of the quota, and its initial balance |
- * | `refillUnitsPerSecond` | `refillPerSecond`: to the millisecond, fractions kept; Kotlin adds whole tokens and drops
- * the rest |
- * | `useCircuitBreakerMode` | `onExceeded`: `true` is `"stop"`, `false` is `"wait"`; without a refill always `"stop"` |
- * | `initialTryCost` | `firstAttemptCost`: a refused attempt fails with `QuotaExhausted`, Kotlin's
- * `RetryCapacityExceededException` |
- * | `initialTrySuccessIncrement` | `successIncrement` |
- * | `retryCost` | `cost`, and in 2.1 `timeoutCost` |
- * | `timeoutRetryCost` | `throttlingCost`, and in 2.0 `timeoutCost` |
- *
- * Waiting retries are served first come, first served, as soon as the tokens are available. Kotlin waits whole seconds,
- * holds a lock meanwhile, and then drops what else was refilled.
- *
- * A transient error is one whose facts say `timeout`: client timeouts with the default classifier; with
- * {@link awsRetryPolicy}, everything Kotlin considers transient.
- *
- * Throws `InvalidOption` when an option is invalid.
- *
- * @category constructors
- * @since 0.1.0
- */
-export const standardRetryTokenBucket = (config: StandardRetryTokenBucketConfig = {}): TokenBucket => {
-  const check = checksOf("Kotlin.standardRetryTokenBucket", config)
-  const { tokenBucket, useNewRetries } = presetOf(check, config)
-  const valid = settled<StandardRetryTokenBucketConfig>(tokenBucket, config)
-  const breaks = flag(check, "useCircuitBreakerMode", valid.useCircuitBreakerMode)
-  const capacity = check.between("maxCapacity", valid.maxCapacity, 1, Number.MAX_SAFE_INTEGER)
-  const options: RetryQuota.Options = {
-    capacity,
-    refillPerSecond: check.amount("refillUnitsPerSecond", valid.refillUnitsPerSecond),
-    firstAttemptCost: check.between("initialTryCost", valid.initialTryCost, 0, capacity),
-    successIncrement: check.between("initialTrySuccessIncrement", valid.initialTrySuccessIncrement, 0, capacity),
-    onExceeded: breaks || valid.refillUnitsPerSecond === 0 ? "stop" : "wait"
-  }
+type Defined<A> = { readonly [K in keyof A]: Exclude<A[K], undefined> }
+
+/** A part of a strategy, whose behavior is that of the strategy unless it says otherwise. */
+const partOf = <A extends Preset>(check: Checks, name: string, config = {} as A, whole: Preset): Defined<A> => {
+  if (!isObject(config)) return check.reject(name, config, "an object")
+  const settings = Object.entries(config).filter(([, value]) => value !== undefined)
+  return Object.fromEntries([["useNewRetries", whole.useNewRetries], ...settings]) as unknown as Defined<A>
+}
+
+/** The layer of the quota, and what retries take from it. */
+const bucketOf = (check: Checks, config: Defined<StandardRetryTokenBucketConfig>) => {
+  const path = "tokenBucket."
+  const isNew = flag(check, `${path}useNewRetries`, config.useNewRetries)
+  const {
+    initialTryCost,
+    initialTrySuccessIncrement,
+    maxCapacity,
+    refillUnitsPerSecond,
+    retryCost,
+    timeoutRetryCost,
+    useCircuitBreakerMode
+  } = { ...bucketDefaults, ...isNew ? new2026 : classic, ...config }
+  const capacity = check.between(`${path}maxCapacity`, maxCapacity, 1, Number.MAX_SAFE_INTEGER)
+  const refillPerSecond = check.amount(`${path}refillUnitsPerSecond`, refillUnitsPerSecond)
+  const waits = !flag(check, `${path}useCircuitBreakerMode`, useCircuitBreakerMode) && refillPerSecond > 0
   // An amount above the capacity would wait forever.
-  const costOf = (field: "retryCost" | "timeoutRetryCost"): number =>
-    options.onExceeded === "wait"
-      ? check.between(field, valid[field], 0, capacity)
-      : check.amount(field, valid[field])
-  const cost = costOf("retryCost")
-  const throttlingCost = costOf("timeoutRetryCost")
-  rejectUnknown(check, config)
-  return {
-    layer: once(RetryQuota.RetryQuota, RetryQuota.make(options)),
-    costs: { cost, throttlingCost, timeoutCost: useNewRetries ? cost : throttlingCost }
-  }
+  const most = waits ? capacity : Number.MAX_VALUE
+  const cost = check.between(`${path}retryCost`, retryCost, 0, most)
+  const throttlingCost = check.between(`${path}timeoutRetryCost`, timeoutRetryCost, 0, most)
+  const layer = RetryQuota.layer({
+    capacity,
+    refillPerSecond,
+    firstAttemptCost: check.between(`${path}initialTryCost`, initialTryCost, 0, capacity),
+    successIncrement: check.between(`${path}initialTrySuccessIncrement`, initialTrySuccessIncrement, 0, capacity),
+    onExceeded: waits ? "wait" : "stop"
+  })
+  return rejectUnknown(check, config, {
+    layer,
+    costs: { cost, throttlingCost, timeoutCost: isNew ? cost : throttlingCost }
+  }, path)
 }
 
-/**
- * The bucket that never runs out.
- *
- * @category constants
- * @since 0.1.0
- */
-export const infiniteTokenBucket: TokenBucket = { layer: RetryQuota.layerUnlimited, costs: { cost: 0 } }
+const capOf = (check: Checks, field: string, maxBackoff: Duration.Input | undefined): number => {
+  const duration = maxBackoff === undefined ? undefined : Option.getOrUndefined(Duration.fromInput(maxBackoff))
+  if (duration === undefined || Duration.toMillis(duration) !== Infinity) {
+    return check.duration(field, maxBackoff, 20_000)
+  }
+  check.names.add(field)
+  check.input[field] = "Infinity"
+  return Infinity
+}
+
+const delaysOf = (
+  check: Checks,
+  config: ExponentialBackoffWithJitterConfig,
+  path: "" | "delayProvider."
+): RetryPolicy.RetryPolicy => {
+  const preset = config.useNewRetries ? new2026 : classic
+  const { jitter = 1, scaleFactor = preset.scaleFactor } = config
+  const base = check.duration(`${path}initialDelay`, config.initialDelay, preset.initialDelay)
+  const factor = check.between(`${path}scaleFactor`, scaleFactor, 1, Number.MAX_VALUE)
+  const share = check.between(`${path}jitter`, jitter, 0, 1)
+  const cap = capOf(check, `${path}maxBackoff`, config.maxBackoff)
+  const throttlingBase = check.duration(`${path}throttlingBaseDelay`, config.throttlingBaseDelay, 1000)
+  const overshoot = check.duration(`${path}retryAfterMaxOvershoot`, config.retryAfterMaxOvershoot, 5000)
+  flag(check, `${path}useNewRetries`, config.useNewRetries)
+  rejectUnknown(check, config, undefined, path)
+  // The given options, without the defaults.
+  const input = Object.fromEntries(
+    Object.entries(check.input)
+      .map(([field, value]) => [field.slice(path.length), value] as const)
+      .filter(([name]) => config[name as keyof typeof config] !== undefined)
+  )
+  return fromSource("Kotlin.exponentialBackoffWithJitter", input, ({ info, random, step }) => {
+    const ceiling = Math.min(cap, Delays.exponential(info?.throttling ? throttlingBase : base, factor)(step))
+    const delay = share === 0 ? ceiling : ceiling * (1 - share * random.nextDoubleUnsafe())
+    const whole = Math.trunc(delay)
+    if (info?.retryAfter === undefined) return whole
+    return Math.max(whole, Math.min(Duration.toMillis(info.retryAfter), Math.trunc(delay + overshoot)))
+  })
+}
 
 /**
  * Waits `ceiling * (1 - removed)` before retry `n`, from 1, in whole milliseconds, rounded down:
@@ -340,107 +275,23 @@ export const infiniteTokenBucket: TokenBucket = { layer: RetryQuota.layerUnlimit
  */
 export const exponentialBackoffWithJitter = (
   config: ExponentialBackoffWithJitterConfig = {}
-): RetryPolicy.RetryPolicy => {
-  const tag = "Kotlin.exponentialBackoffWithJitter"
-  const check = checksOf(tag, config)
-  const { delayProvider, useNewRetries } = presetOf(checks(tag), config)
-  check.names.add("useNewRetries")
-  const valid = settled<ExponentialBackoffWithJitterConfig>(delayProvider, config)
-  const base = check.duration("initialDelay", valid.initialDelay)
-  const factor = check.between("scaleFactor", valid.scaleFactor, 1, Number.MAX_VALUE)
-  const share = check.between("jitter", valid.jitter, 0, 1)
-  const cap = capOf(check, valid.maxBackoff)
-  const throttlingBase = check.duration("throttlingBaseDelay", valid.throttlingBaseDelay)
-  const overshoot = check.duration("retryAfterMaxOvershoot", valid.retryAfterMaxOvershoot)
-  rejectUnknown(check, config)
-  check.input.useNewRetries = useNewRetries
-  // The given options, without the defaults.
-  const input = Object.fromEntries(
-    Object.entries(check.input).filter(([field]) => config[field as keyof typeof config] !== undefined)
-  )
-  return fromSource(tag, input, ({ info, random, step }) => {
-    const ceiling = Math.min(cap, Delays.exponential(info?.throttling ? throttlingBase : base, factor)(step))
-    const delay = share === 0 ? ceiling : ceiling * (1 - share * random.nextDoubleUnsafe())
-    const whole = Math.trunc(delay)
-    if (info?.retryAfter === undefined) return whole
-    return Math.max(whole, Math.min(Duration.toMillis(info.retryAfter), Math.trunc(delay + overshoot)))
-  })
-}
-
-const capOf = (check: Check, maxBackoff: Duration.Input): number => {
-  check.names.add("maxBackoff")
-  const duration = Option.getOrUndefined(Duration.fromInput(maxBackoff))
-  if (duration === undefined || Duration.toMillis(duration) !== Infinity) {
-    return check.duration("maxBackoff", maxBackoff)
-  }
-  check.input.maxBackoff = "Infinity"
-  return Infinity
-}
-
-/**
- * A layer with the limiter of adaptive mode, whose sends wait for their turn: the same layer is the same limiter,
- * however often it is provided. Throws `InvalidOption` when an option is invalid.
- *
- * **Details**
- *
- * It measures on the grid of half seconds that the AWS reference prescribes; Kotlin measures from its last measurement.
- * At most 100,000 sends wait, further ones fail with `RateLimitExceeded`; Kotlin has no such bound.
- *
- * @category layers
- * @since 0.1.0
- */
-export const adaptiveRateLimiter = (
-  config: AdaptiveRateLimiterConfig = {}
-): Layer.Layer<Limiter.AdaptiveRateLimiter> => {
-  return part("Kotlin.adaptiveRateLimiter", "", config, () => {
-    const { beta, measurementBucketDuration, minCapacity, minFillRate, scaleConstant, smoothing } = config
-    const options = { beta, measurementBucketDuration, minCapacity, minFillRate, scaleConstant, smoothing }
-    const check = checks("Kotlin.adaptiveRateLimiter")
-    also(check, ...Object.keys(options))
-    return rejectUnknown(check, config, once(Limiter.AdaptiveRateLimiter, Limiter.make(options)))
-  })
-}
-
-const bucketOf = (
-  constructorName: string,
-  { tokenBucket = {}, useNewRetries }: StandardRetryStrategyConfig
-): TokenBucket =>
-  part(constructorName, "tokenBucket", tokenBucket, () =>
-    "layer" in tokenBucket
-      ? tokenBucket
-      : standardRetryTokenBucket({ ...tokenBucket, useNewRetries: tokenBucket.useNewRetries ?? useNewRetries }))
-
-const delaysOf = (
-  constructorName: string,
-  { delayProvider = {}, useNewRetries }: StandardRetryStrategyConfig
-): RetryPolicy.RetryPolicy =>
-  RetryPolicy.isRetryPolicy(delayProvider)
-    ? delayProvider
-    : part(constructorName, "delayProvider", delayProvider, () =>
-      exponentialBackoffWithJitter({ ...delayProvider, useNewRetries: delayProvider.useNewRetries ?? useNewRetries }))
-
-const limiterOf = (
-  constructorName: string,
-  { rateLimiter = {} }: AdaptiveRetryStrategyConfig
-): Layer.Layer<Limiter.AdaptiveRateLimiter> =>
-  part(constructorName, "rateLimiter", rateLimiter, () =>
-    Layer.isLayer(rateLimiter)
-      ? rateLimiter as Layer.Layer<Limiter.AdaptiveRateLimiter>
-      : adaptiveRateLimiter(rateLimiter as AdaptiveRateLimiterConfig))
+): RetryPolicy.RetryPolicy => delaysOf(checksOf("Kotlin.exponentialBackoffWithJitter", config), config, "")
 
 const strategyOf = (
   constructorName: string,
-  config: StandardRetryStrategyConfig
+  config: StandardRetryStrategyConfig,
+  ...others: ReadonlyArray<string>
 ): RetryStrategy<RetryQuota.RetryQuota> => {
   const check = checksOf(constructorName, config)
-  const preset = presetOf(check, config)
-  const { enableLongPollingBackoff = preset.enableLongPollingBackoff, maxAttempts = preset.maxAttempts } = config
-  const longPolling = flag(check, "enableLongPollingBackoff", enableLongPollingBackoff)
-  also(check, "maxAttempts", "tokenBucket", "delayProvider", "rateLimiter")
+  flag(check, "useNewRetries", config.useNewRetries)
+  const longPolling = flag(check, "enableLongPollingBackoff", config.enableLongPollingBackoff)
+  const maxAttempts = check.count("maxAttempts", config.maxAttempts, 1, 3)
+  also(check, "tokenBucket", "delayProvider", ...others)
   rejectUnknown(check, config)
-  const { costs, layer } = bucketOf(constructorName, config)
-  const policy = delaysOf(constructorName, config).pipe(
-    RetryPolicy.maxAttempts(check.count("maxAttempts", maxAttempts, 1)),
+  const { costs, layer } = bucketOf(check, partOf(check, "tokenBucket", config.tokenBucket, config))
+  const delays = delaysOf(check, partOf(check, "delayProvider", config.delayProvider, config), "delayProvider.")
+  const policy = delays.pipe(
+    RetryPolicy.maxAttempts(maxAttempts),
     RetryPolicy.whileRetryable,
     RetryPolicy.quotaGated({ ...costs, longPolling })
   )
@@ -456,10 +307,6 @@ const strategyOf = (
  * The classifier decides what is retried, as the retry policy does in Kotlin: {@link awsRetryPolicy} is that of AWS.
  * When retrying stops, the call fails with the error of the last attempt, as in Kotlin; the stop reason says why.
  *
- * **Gotchas**
- *
- * Each call makes a new quota: keep the strategy in a constant.
- *
  * @category constructors
  * @since 0.1.0
  */
@@ -471,15 +318,22 @@ export const standardRetryStrategy = (
  * Makes Kotlin's adaptive mode: {@link standardRetryStrategy}, with a limiter that holds back every send once the
  * service has throttled. The layer provides both services.
  *
+ * **Details**
+ *
+ * The limiter measures on the grid of half seconds that the AWS reference prescribes; Kotlin measures from its last
+ * measurement. At most 100,000 sends wait, further ones fail with `RateLimitExceeded`; Kotlin has no such bound.
+ *
  * @category constructors
  * @since 0.1.0
  */
 export const adaptiveRetryStrategy = (
   config: AdaptiveRetryStrategyConfig = {}
 ): RetryStrategy<RetryQuota.RetryQuota | Limiter.AdaptiveRateLimiter, Limiter.RateLimitExceeded> => {
-  const { layer, policy } = strategyOf("Kotlin.adaptiveRetryStrategy", config)
-  const limiter = limiterOf("Kotlin.adaptiveRetryStrategy", config)
-  return { policy: RetryPolicy.requires(policy, Limiter.AdaptiveRateLimiter), layer: Layer.merge(layer, limiter) }
+  const { layer, policy } = strategyOf("Kotlin.adaptiveRetryStrategy", config, "rateLimiter")
+  return {
+    policy: RetryPolicy.requires(policy, Limiter.AdaptiveRateLimiter),
+    layer: Layer.merge(layer, Limiter.layer(config.rateLimiter))
+  }
 }
 
 /** Represents Kotlin's error type `Transient`. */

@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
   AdaptiveRateLimiter,
-  Backoff,
   InvalidOption,
   RetryClassifier,
   RetryInfo,
@@ -81,70 +80,6 @@ const balanceAfter = <E, R, Err>(
 
 describe("Kotlin", () => {
   describe("defaults", () => {
-    it("are those of behavior 2.0", () => {
-      assert.deepStrictEqual(Kotlin.defaults, {
-        useNewRetries: false,
-        maxAttempts: 3,
-        enableLongPollingBackoff: false,
-        tokenBucket: {
-          useNewRetries: false,
-          useCircuitBreakerMode: true,
-          initialTryCost: 0,
-          initialTrySuccessIncrement: 1,
-          maxCapacity: 500,
-          refillUnitsPerSecond: 0,
-          retryCost: 5,
-          timeoutRetryCost: 10
-        },
-        delayProvider: {
-          useNewRetries: false,
-          initialDelay: "10 millis",
-          scaleFactor: 1.5,
-          jitter: 1,
-          maxBackoff: "20 seconds",
-          throttlingBaseDelay: "1 second",
-          retryAfterMaxOvershoot: "5 seconds"
-        },
-        rateLimiter: {
-          beta: 0.7,
-          measurementBucketDuration: "500 millis",
-          minCapacity: 1,
-          minFillRate: 0.5,
-          scaleConstant: 0.4,
-          smoothing: 0.8
-        }
-      })
-    })
-
-    it("differ in behavior 2.1 in first delay, scale and costs", () => {
-      const { delayProvider, tokenBucket, useNewRetries, ...rest } = Kotlin.defaults2026
-      assert.deepStrictEqual(useNewRetries, true)
-      assert.deepStrictEqual(rest, {
-        maxAttempts: 3,
-        enableLongPollingBackoff: false,
-        rateLimiter: Kotlin.defaults.rateLimiter
-      })
-      assert.deepStrictEqual(tokenBucket, {
-        useNewRetries: true,
-        useCircuitBreakerMode: true,
-        initialTryCost: 0,
-        initialTrySuccessIncrement: 1,
-        maxCapacity: 500,
-        refillUnitsPerSecond: 0,
-        retryCost: 14,
-        timeoutRetryCost: 5
-      })
-      assert.deepStrictEqual(delayProvider, {
-        useNewRetries: true,
-        initialDelay: "50 millis",
-        scaleFactor: 2,
-        jitter: 1,
-        maxBackoff: "20 seconds",
-        throttlingBaseDelay: "1 second",
-        retryAfterMaxOvershoot: "5 seconds"
-      })
-    })
-
     it.effect.each(presets)(
       "vector: apply to $name",
       ({ config, delaysMs, error, quotaAfter, quotaBefore, random }) =>
@@ -158,13 +93,7 @@ describe("Kotlin", () => {
       tokenBucket: { useNewRetries: undefined, maxCapacity: undefined, retryCost: undefined },
       delayProvider: { useNewRetries: undefined, initialDelay: undefined, maxBackoff: undefined }
     }
-    it.effect.each(
-      [
-        ["undefined fields", undefineds, "nothing"],
-        ["defaults", Kotlin.defaults, "nothing"],
-        ["defaults2026", Kotlin.defaults2026, "useNewRetries: true"]
-      ] as const
-    )("apply to %s", ([, config, like]) => appliesTo(config, presets.find(({ name }) => name === like)!))
+    it.effect("apply to undefined fields", () => appliesTo(undefineds, presets.find(({ name }) => name === "nothing")!))
 
     it.effect("give a success 1 token back, and never more than 500", () =>
       Effect.gen(function*() {
@@ -311,7 +240,7 @@ describe("Kotlin", () => {
     })
   }
 
-  describe("standardRetryTokenBucket", () => {
+  describe("tokenBucket", () => {
     const modelled = { name: "Odd", $fault: "server", $retryable: {}, $metadata: { httpStatusCode: 501 } }
     const clientSide = { ...modelled, $fault: "client" }
     const typed = { Throttling: throttling, Transient: transient, ClientSide: clientSide, ServerSide: modelled }
@@ -395,14 +324,14 @@ describe("Kotlin", () => {
 
     it.effect("refills in circuit-breaker mode too, and keeps the fraction that Kotlin drops", () =>
       Effect.gen(function*() {
-        const bucket = Kotlin.standardRetryTokenBucket({ maxCapacity: 10, refillUnitsPerSecond: 10 })
+        const { layer } = Kotlin.standardRetryStrategy({ tokenBucket: { maxCapacity: 10, refillUnitsPerSecond: 10 } })
         yield* Effect.gen(function*() {
           assert.isTrue(Option.isSome(yield* RetryQuota.reserve(5)))
           yield* TestClock.adjust(250)
           assert.isTrue(Option.isSome(yield* RetryQuota.reserve(5)))
           assert.closeTo(yield* RetryQuota.balance, 2.5, 1e-9)
           assert.isTrue(Option.isNone(yield* RetryQuota.reserve(5)))
-        }).pipe(Effect.provide(bucket.layer))
+        }).pipe(Effect.provide(layer))
       }))
 
     const modes: ReadonlyArray<readonly [Kotlin.StandardRetryTokenBucketConfig, "stop" | "wait"]> = [
@@ -417,7 +346,7 @@ describe("Kotlin", () => {
       Effect.gen(function*() {
         const quota = yield* RetryQuota.RetryQuota
         assert.strictEqual(quota.onExceeded, onExceeded)
-      }).pipe(Effect.provide(Kotlin.standardRetryTokenBucket(config).layer)))
+      }).pipe(Effect.provide(Kotlin.standardRetryStrategy({ tokenBucket: config }).layer)))
 
     it.effect("takes a cost above the capacity in circuit-breaker mode, and then never retries", () => {
       const { layer, policy } = Kotlin.standardRetryStrategy({ tokenBucket: { maxCapacity: 4 } })
@@ -542,118 +471,10 @@ describe("Kotlin", () => {
     })
   })
 
-  describe("parts", () => {
-    it.effect("a shared bucket is one quota, and otherwise each strategy has its own", () =>
-      Effect.gen(function*() {
-        const tokenBucket = Kotlin.standardRetryTokenBucket({ maxCapacity: 100 })
-        const [one, two] = [
-          Kotlin.standardRetryStrategy({ tokenBucket }),
-          Kotlin.adaptiveRetryStrategy({ tokenBucket })
-        ]
-        const other = Kotlin.standardRetryStrategy({ tokenBucket: { maxCapacity: 100 } })
-        assert.strictEqual(one.layer, tokenBucket.layer)
-        yield* Effect.gen(function*() {
-          yield* balanceAfter([new Transient()], one.policy)
-          yield* Effect.provide(balanceAfter([new Transient()], two.policy), two.layer)
-          assert.strictEqual(yield* RetryQuota.balance, 90)
-          assert.strictEqual(yield* Effect.provide(RetryQuota.balance, other.layer), 100)
-        }).pipe(Effect.provide(one.layer))
-      }))
-
-    it.effect("three calls that each provide the layer share one quota", () =>
-      Effect.gen(function*() {
-        const { layer, policy } = Kotlin.standardRetryStrategy({
-          tokenBucket: { maxCapacity: 10 },
-          delayProvider: { initialDelay: 0 }
-        })
-        const sends = yield* Effect.forEach([1, 2, 3], () => {
-          const call = scripted([new Transient(), new Transient(), new Transient()])
-          return Effect.as(Effect.exit(call.effect.pipe(withRetry(policy), Effect.provide(layer))), () => call.sends)
-        })
-        assert.deepStrictEqual(sends.map((count) => count()), [3, 1, 1])
-      }))
-
-    it.effect("strategies that are provided apart share a bucket, which refills by the time of the calls", () =>
-      Effect.gen(function*() {
-        const tokenBucket = Kotlin.standardRetryTokenBucket({ maxCapacity: 10, refillUnitsPerSecond: 1 })
-        const one = Kotlin.standardRetryStrategy({ tokenBucket })
-        const two = Kotlin.adaptiveRetryStrategy({ tokenBucket })
-        yield* TestClock.adjust("1 hour")
-        yield* Effect.provide(RetryQuota.reserve(10), one.layer)
-        assert.strictEqual(yield* Effect.provide(RetryQuota.balance, two.layer), 0)
-        yield* TestClock.adjust("4 seconds")
-        assert.strictEqual(yield* Effect.provide(RetryQuota.balance, two.layer, { local: true }), 4)
-        const other = Effect.provide(RetryQuota.balance, one.layer)
-        assert.strictEqual(yield* Effect.provide(other, TestClock.layer()), 10)
-        assert.strictEqual(yield* Effect.provide(RetryQuota.balance, one.layer), 4)
-      }))
-
-    it.effect("fibers that provide it at the same time share it", () =>
-      Effect.gen(function*() {
-        const { layer } = Kotlin.adaptiveRetryStrategy()
-        const services = yield* Effect.forEach(
-          Array.from({ length: 50 }),
-          () => Effect.provide(Effect.all([RetryQuota.RetryQuota, AdaptiveRateLimiter.AdaptiveRateLimiter]), layer),
-          { concurrency: "unbounded" }
-        )
-        assert.strictEqual(new Set(services.map(([quota]) => quota)).size, 1)
-        assert.strictEqual(new Set(services.map(([, limiter]) => limiter)).size, 1)
-      }))
-
-    it.effect("the limiter of an adaptive strategy stays, however often it is provided", () =>
-      Effect.gen(function*() {
-        const { layer } = Kotlin.adaptiveRetryStrategy()
-        yield* TestClock.adjust("1 second")
-        yield* Effect.provide(AdaptiveRateLimiter.update(true), layer)
-        assert.isTrue((yield* Effect.provide(AdaptiveRateLimiter.state, layer)).enabled)
-        const another = Kotlin.adaptiveRetryStrategy().layer
-        assert.isFalse((yield* Effect.provide(AdaptiveRateLimiter.state, another)).enabled)
-      }))
-
-    it.effect("infiniteTokenBucket pays for everything", () => {
-      const { layer, policy } = Kotlin.standardRetryStrategy({
-        maxAttempts: 1001,
-        tokenBucket: Kotlin.infiniteTokenBucket
-      })
-      return Effect.gen(function*() {
-        const call = scripted(Array.from({ length: 1000 }, () => new Transient()))
-        const fiber = yield* Effect.forkChild(withRetry(call.effect, policy))
-        yield* TestClock.adjust("1 day")
-        assert.deepStrictEqual(fiber.pollUnsafe(), Exit.succeed("ok"))
-        assert.strictEqual(yield* RetryQuota.balance, Infinity)
-      }).pipe(Effect.provide(layer))
-    })
-
-    it.effect("any policy gives the delays, within the strategy's limits", () => {
-      const { layer, policy } = Kotlin.standardRetryStrategy({ delayProvider: Backoff.fixed(7) })
-      return Effect.gen(function*() {
-        const script = scriptedCall([500, 500, 500].map((status) => ({ status })))
-        yield* Effect.forkChild(Effect.exit(Effect.retry(script.call, policy)))
-        yield* TestClock.adjust("1 minute")
-        assert.deepStrictEqual(script.sentAt, [0, 7, 14])
-      }).pipe(Effect.provide(layer))
-    })
-
-    it.effect("a shared limiter is one limiter", () => {
-      const rateLimiter = Kotlin.adaptiveRateLimiter()
-      const { layer } = Kotlin.adaptiveRetryStrategy({ rateLimiter })
-      return Effect.gen(function*() {
-        yield* Effect.provide(Effect.andThen(TestClock.adjust(1000), AdaptiveRateLimiter.update(true)), layer)
-        assert.isTrue((yield* AdaptiveRateLimiter.state).enabled)
-      }).pipe(Effect.provide(rateLimiter))
-    })
-  })
-
   describe("adaptiveRetryStrategy", () => {
     type Seen = Partial<AdaptiveRateLimiter.State>
-    const seen: ReadonlyArray<readonly [Kotlin.AdaptiveRateLimiterConfig, Seen]> = [
+    const seen: ReadonlyArray<readonly [AdaptiveRateLimiter.Options, Seen]> = [
       [{}, { measuredTxRate: 0.8, fillRate: 0.56, maxCapacity: 1, timeWindow: Math.cbrt(0.6) }],
-      [Kotlin.defaults.rateLimiter, {
-        measuredTxRate: 0.8,
-        fillRate: 0.56,
-        maxCapacity: 1,
-        timeWindow: Math.cbrt(0.6)
-      }],
       [{ beta: 0.9 }, { fillRate: 0.72, timeWindow: Math.cbrt(0.2) }],
       [{ measurementBucketDuration: "2 seconds" }, { measuredTxRate: 0 }],
       [{ minCapacity: 4 }, { maxCapacity: 4 }],
@@ -745,9 +566,7 @@ describe("Kotlin", () => {
       ...[0, -1, 1.5, NaN, "3"].map((value) => ["maxAttempts", value] as const),
       ...["true", 1, null].map((value) => ["useNewRetries", value] as const),
       ...["true", null].map((value) => ["enableLongPollingBackoff", value] as const),
-      ...["none", 5, null].flatMap((value) =>
-        ["tokenBucket", "delayProvider", "rateLimiter"].map((field) => [field, value] as const)
-      ),
+      ...["none", 5, null].flatMap((value) => ["tokenBucket", "delayProvider"].map((field) => [field, value] as const)),
       ["tokenBucket.useNewRetries", "true"],
       ["tokenBucket.useCircuitBreakerMode", "false"],
       ...[0, 0.5, -1, NaN, Infinity, "500"].map((value) => ["tokenBucket.maxCapacity", value] as const),
@@ -764,13 +583,7 @@ describe("Kotlin", () => {
       ...[0.99, 0, -1, NaN, Infinity].map((value) => ["delayProvider.scaleFactor", value] as const),
       ...[-0.1, 1.1, NaN].map((value) => ["delayProvider.jitter", value] as const),
       ...[-1, NaN, "-Infinity", "long"].map((value) => ["delayProvider.maxBackoff", value] as const),
-      ...[-1, NaN, Infinity].map((value) => ["delayProvider.retryAfterMaxOvershoot", value] as const),
-      ...[0, 1, NaN].map((value) => ["rateLimiter.beta", value] as const),
-      ...[0, NaN, Infinity].map((value) => ["rateLimiter.measurementBucketDuration", value] as const),
-      ...[0.5, NaN].map((value) => ["rateLimiter.minCapacity", value] as const),
-      ...[0, NaN, Infinity].map((value) => ["rateLimiter.minFillRate", value] as const),
-      ...[0, NaN].map((value) => ["rateLimiter.scaleConstant", value] as const),
-      ...[0, 1.1, NaN].map((value) => ["rateLimiter.smoothing", value] as const)
+      ...[-1, NaN, Infinity].map((value) => ["delayProvider.retryAfterMaxOvershoot", value] as const)
     ]
     const thrown = (make: () => unknown): InvalidOption => {
       try {
@@ -790,20 +603,19 @@ describe("Kotlin", () => {
         const error = thrown(() => Kotlin.adaptiveRetryStrategy(config))
         assert.deepStrictEqual([error.constructorName, error.field], ["Kotlin.adaptiveRetryStrategy", path])
         assert.deepStrictEqual(error.value, value)
-        if (first === "rateLimiter") return
         const standard = thrown(() => Kotlin.standardRetryStrategy(config))
         assert.deepStrictEqual([standard.constructorName, standard.field], ["Kotlin.standardRetryStrategy", path])
       }
     )
 
-    const alone = [
-      ["standardRetryTokenBucket", "maxCapacity", () => Kotlin.standardRetryTokenBucket({ maxCapacity: 0 })],
-      ["exponentialBackoffWithJitter", "jitter", () => Kotlin.exponentialBackoffWithJitter({ jitter: 2 })],
-      ["adaptiveRateLimiter", "beta", () => Kotlin.adaptiveRateLimiter({ beta: 1 })]
-    ] as const
-    it.each(alone)("%s names its %s", (name, field, make) => {
-      const error = thrown(make)
-      assert.deepStrictEqual([error.constructorName, error.field], [`Kotlin.${name}`, field])
+    it("what the delays or the limiter refuse, in their names", () => {
+      const delays = thrown(() => Kotlin.exponentialBackoffWithJitter({ jitter: 2 }))
+      assert.deepStrictEqual(
+        [delays.constructorName, delays.field],
+        ["Kotlin.exponentialBackoffWithJitter", "jitter"]
+      )
+      const limiter = thrown(() => Kotlin.adaptiveRetryStrategy({ rateLimiter: { beta: 1 } }))
+      assert.deepStrictEqual([limiter.constructorName, limiter.field], ["AdaptiveRateLimiter.make", "beta"])
     })
 
     it("nothing at the edges", () => {

@@ -20,7 +20,6 @@ import {
 import * as GeneralReference from "effect-retry/aws/legacy/GeneralReference"
 import * as JavaScriptV2 from "effect-retry/aws/legacy/JavaScriptV2"
 import * as JavaV1 from "effect-retry/aws/legacy/JavaV1"
-import * as Kotlin from "effect-retry/aws/legacy/Kotlin"
 import * as SmithyGuide from "effect-retry/aws/legacy/SmithyGuide"
 import * as RequestHeaders from "effect-retry/aws/RequestHeaders"
 import * as RetryDriver from "effect-retry/RetryDriver"
@@ -162,7 +161,6 @@ const calls: Readonly<Record<string, (call: Send) => Program>> = {
     const sent = Effect.all([RequestHeaders.Invocation, observed, headers, call])
     return RequestHeaders.withInvocation(withRetry(sent, awsStandard))
   },
-  "Kotlin.adaptiveRateLimiter": (call) => Effect.provide(withRetry(call, awsAdaptive), Kotlin.adaptiveRateLimiter()),
   "AdaptiveRateLimiter.layer": (call) => Effect.provide(withRetry(call, awsAdaptive), AdaptiveRateLimiter.layer()),
   "AdaptiveRateLimiter.layerConfig": (call) =>
     Effect.provide(

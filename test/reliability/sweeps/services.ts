@@ -162,8 +162,6 @@ export const quotaLayers: Readonly<Record<string, Layer.Layer<RetryQuota.RetryQu
     Layer.orDie,
     Layer.provide(FileSystem.layerNoop({}))
   ),
-  "Kotlin.standardRetryTokenBucket": Kotlin.standardRetryTokenBucket().layer,
-  "Kotlin.infiniteTokenBucket": Kotlin.infiniteTokenBucket.layer,
   "Kotlin.standardRetryStrategy": Kotlin.standardRetryStrategy().layer,
   "ResourceLimiters.quota": Layer.provide(
     ResourceLimiters.quota("a"),
