@@ -33,6 +33,7 @@ import * as RetryPolicy from "../RetryPolicy.ts"
 import * as RetryQuota from "../RetryQuota.ts"
 import * as Modes from "./AwsModes.ts"
 import { settingsOf as documentedFor } from "./internal/botocoreDocument.ts"
+import { unlessBlank, variable } from "./internal/configFiles.ts"
 import * as BotocoreLegacy from "./legacy/BotocoreLegacy.ts"
 import * as Operations from "./Operations.ts"
 import * as ReferenceClassifier from "./ReferenceClassifier.ts"
@@ -154,27 +155,39 @@ interface Found {
 /** Looks up a property in the profile. */
 type Lookup = (property: string) => Effect.Effect<Found | undefined, Failure, FileSystem.FileSystem>
 
-/** Where a setting may be, and how its text is parsed. */
-interface Places<A> {
-  readonly option: keyof Options
-  readonly code: A | undefined
+/** Where a setting may be besides code, and how its text is parsed. */
+interface Place<A> {
   readonly variable: string
   readonly property?: string
   readonly read: (text: string) => A | undefined
   readonly expected: string
-  readonly fallback: A
+}
+
+const words = (names: ReadonlyArray<string>) => names.map((word) => `"${word}"`).join(" or ")
+
+const places: {
+  readonly [Option in "mode" | "newRetries2026" | "maxAttempts"]: Place<NonNullable<Options[Option]>>
+} = {
+  mode: { variable: "AWS_RETRY_MODE", property: "retry_mode", read: readMode, expected: words(modes) },
+  newRetries2026: { variable: "AWS_NEW_RETRIES_2026", read: readFlag, expected: words(["true", "false"]) },
+  maxAttempts: {
+    variable: "AWS_MAX_ATTEMPTS",
+    property: "max_attempts",
+    read: readAttempts,
+    expected: `a whole number from 1 to ${Number.MAX_SAFE_INTEGER}`
+  }
 }
 
 const inEnvironment = (at: string): Effect.Effect<Found | undefined, Config.ConfigError> =>
   Effect.map(
-    SharedConfig.variable(at),
+    variable(at),
     (text) => text === undefined ? undefined : { text, source: "environment", at, must: "must be" }
   )
 
 /** A lookup that reads the files on first use, and only once. */
 const profileOf = Effect.fnUntraced(function*({ configFile, credentialsFile, profile }: Options) {
   const loaded = yield* Effect.cached(Effect.gen(function*() {
-    const name = SharedConfig.unlessBlank(profile) ?? (yield* SharedConfig.variable("AWS_PROFILE")) ?? "default"
+    const name = unlessBlank(profile) ?? (yield* variable("AWS_PROFILE")) ?? "default"
     const properties = (yield* SharedConfig.load({ configFile, credentialsFile })).profiles.get(name)
     if (properties === undefined) yield* Effect.logDebug(`no profile ${JSON.stringify(name)} in the shared AWS files`)
     return properties
@@ -190,11 +203,14 @@ const profileOf = Effect.fnUntraced(function*({ configFile, credentialsFile, pro
 })
 
 /** The first place that has the setting decides: those after it are not checked. */
-const find = Effect.fnUntraced(function*<A>(
-  { code, expected, fallback, option, property, read, variable }: Places<A>,
+const find = Effect.fnUntraced(function*<Option extends keyof typeof places, A extends NonNullable<Options[Option]>>(
+  option: Option,
+  { [option]: code }: Options,
+  fallback: A,
   lookup: Lookup
 ): Effect.fn.Return<Setting<A>, Failure, FileSystem.FileSystem> {
-  if (code !== undefined) return { value: code, source: "code", at: option }
+  if (code !== undefined) return { value: code as A, source: "code", at: option }
+  const { expected, property, read, variable } = places[option]
   const found = (yield* inEnvironment(variable)) ?? (property === undefined ? undefined : yield* lookup(property))
   if (found === undefined) return { value: fallback, source: "default", at: "default" }
   const { at, must, source, text } = found
@@ -205,10 +221,8 @@ const find = Effect.fnUntraced(function*<A>(
       value: source === "environment" ? text : undefined,
       problem: `${must} ${expected}`
     })
-    : { value, source, at }
+    : { value: value as A, source, at }
 })
-
-const words = (names: ReadonlyArray<string>) => names.map((word) => `"${word}"`).join(" or ")
 
 const aBoolean = (check: Checks, field: string, value: unknown) =>
   typeof value === "boolean" || check.reject(field, value, "a boolean")
@@ -234,12 +248,10 @@ const validOptions = (input: Options): Options => {
   const check = checksOf("AwsRetryConfig.make", input)
   also(check, ...Object.keys(rules))
   rejectUnknown(check, input)
-  const { configFile, credentialsFile, maxAttempts, mode, newRetries2026, operation, profile, sendToken, service } =
-    input
-  const files = { profile, configFile, credentialsFile }
-  const options = { mode, maxAttempts, newRetries2026, sendToken, ...files, service, operation }
-  for (const [field, value] of Object.entries(options)) {
-    if (value !== undefined) rules[field as keyof Options](check, field, value)
+  const options: { [option: string]: unknown } = {}
+  for (const [option, rule] of Object.entries(rules)) {
+    const value = options[option] = input[option as keyof Options]
+    if (value !== undefined) rule(check, option, value)
   }
   return options
 }
@@ -272,32 +284,10 @@ const settingsOf = Effect.fnUntraced(function*(
   options: Options
 ): Effect.fn.Return<Settings, Failure, FileSystem.FileSystem> {
   const lookup = yield* profileOf(options)
-  const mode = yield* find<Mode>({
-    option: "mode",
-    code: options.mode,
-    variable: "AWS_RETRY_MODE",
-    property: "retry_mode",
-    read: readMode,
-    expected: words(modes),
-    fallback: "standard"
-  }, lookup)
-  const newRetries2026 = yield* find({
-    option: "newRetries2026",
-    code: options.newRetries2026,
-    variable: "AWS_NEW_RETRIES_2026",
-    read: readFlag,
-    expected: words(["true", "false"]),
-    fallback: false
-  }, lookup)
-  const maxAttempts = yield* find({
-    option: "maxAttempts",
-    code: options.maxAttempts,
-    variable: "AWS_MAX_ATTEMPTS",
-    property: "max_attempts",
-    read: readAttempts,
-    expected: `a whole number from 1 to ${Number.MAX_SAFE_INTEGER}`,
-    fallback: defaultAttempts(mode.value, newRetries2026.value, options)
-  }, lookup)
+  const mode = yield* find<"mode", Mode>("mode", options, "standard", lookup)
+  const newRetries2026 = yield* find<"newRetries2026", boolean>("newRetries2026", options, false, lookup)
+  const attempts = defaultAttempts(mode.value, newRetries2026.value, options)
+  const maxAttempts = yield* find<"maxAttempts", number>("maxAttempts", options, attempts, lookup)
   return { mode, newRetries2026, maxAttempts }
 })
 

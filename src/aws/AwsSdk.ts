@@ -16,7 +16,6 @@
  */
 
 import type { Client, Command, HttpHandlerOptions, MetadataBearer, Pluggable, RetryStrategyV2 } from "@smithy/types"
-import * as Clock from "effect/Clock"
 import type * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -31,13 +30,10 @@ import { remainingIn } from "../internal/propagation.ts"
 import type { Refused } from "../internal/refused.ts"
 import type { RetryClassifier } from "../RetryClassifier.ts"
 import { limits, type RetryPolicy } from "../RetryPolicy.ts"
-import * as Abort from "./internal/sdk/abortSignal.ts"
-import { SdkStrategy } from "./internal/sdk/clientStrategy.ts"
-import * as Calls from "./internal/sdk/currentCall.ts"
+import * as Strategies from "./internal/sdk/clientStrategy.ts"
 import * as Facts from "./internal/sdk/errorInfo.ts"
-import { type SdkError, thrown } from "./internal/sdk/errorTypes.ts"
-import * as Streams from "./internal/sdk/oneShotInputs.ts"
-import { sender } from "./internal/sdk/sendOnce.ts"
+import type { SdkError } from "./internal/sdk/errorInfo.ts"
+import * as Sends from "./internal/sdk/sendOnce.ts"
 import * as RequestHeaders from "./RequestHeaders.ts"
 
 /**
@@ -47,7 +43,7 @@ import * as RequestHeaders from "./RequestHeaders.ts"
  * @category errors
  * @since 0.1.0
  */
-export type { SdkError } from "./internal/sdk/errorTypes.ts"
+export type { SdkError } from "./internal/sdk/errorInfo.ts"
 
 /**
  * Options of one send, in addition to those of the client's request handler, such as `requestTimeout`.
@@ -76,7 +72,7 @@ export interface SendOptions extends Omit<HttpHandlerOptions, "abortSignal"> {
  * @category errors
  * @since 0.1.0
  */
-export { StreamUsed } from "./internal/sdk/oneShotInputs.ts"
+export { StreamUsed } from "./internal/sdk/sendOnce.ts"
 
 /** The stream in the input of a send, and whether there will be no other. */
 interface Input {
@@ -85,12 +81,11 @@ interface Input {
 }
 
 /** After a failed send: attaches the facts, and what the call's next send has to know, to the error. */
-const failed = (error: SdkError, sent: Calls.Sent, { isLast, stream }: Input): Effect.Effect<void> =>
-  Effect.flatMap(Clock.currentTimeMillis, (now) => {
-    Calls.remember(error, sent, now)
+const failed = (error: SdkError, sent: Sends.Sent, { isLast, stream }: Input): Effect.Effect<void> =>
+  Effect.flatMap(Sends.remember(error, sent), () => {
     const { safety } = Facts.carry(error)
-    if (!Streams.wasSent(stream)) return Effect.void
-    Streams.failed(stream, error)
+    if (!Sends.wasSent(stream)) return Effect.void
+    Sends.streamFailed(stream, error)
     if (!isLast) return Effect.void
     Facts.forbid(error)
     return safety === "No"
@@ -165,18 +160,18 @@ export const send = <I extends object, In extends I, O extends MetadataBearer, O
   void RequestHeaders.headers({ maxAttempts })
   return Effect.gen(function*() {
     const made = typeof command === "function" ? command() : command
-    const stream = Streams.streamOf(made.input)
-    const refusal = Streams.refusal(stream, made.constructor)
+    const stream = Sends.streamOf(made.input)
+    const refusal = Sends.refusalOf(stream, made.constructor)
     if (refusal !== undefined) return yield* Effect.fail(refusal)
-    const sent = yield* Calls.current(made.constructor)
-    const place = yield* Calls.placeOf(sent, maxAttempts)
-    const send = sender(client, made)
+    const sent = yield* Sends.current(made.constructor)
+    const place = yield* Sends.placeOf(sent, maxAttempts)
+    const send = Sends.sender(client, made)
     const request = Effect.tryPromise({
       try: (signal) => {
         const both = abortSignal === undefined ? signal : AbortSignal.any([signal, abortSignal])
-        return send({ ...handler, abortSignal: both }, place, () => Streams.markSent(stream))
+        return send({ ...handler, abortSignal: both }, place, () => Sends.markStream(stream))
       },
-      catch: thrown
+      catch: Facts.thrown
     })
     return yield* Effect.tapError(
       untilDeadline(Effect.mapError(request, ({ error }) => error)),
@@ -267,16 +262,16 @@ export const sendHedged = <I extends object, In extends I, O extends MetadataBea
   return Hedge.use(({ home }) => {
     const made = typeof command === "function" ? command() : command
     const each = typeof command === "function" ? send(client, from(made, command), options) : once
-    const isOneShot = typeof command !== "function" && Streams.streamOf(made.input) !== undefined
+    const isOneShot = typeof command !== "function" && Sends.streamOf(made.input) !== undefined
     if (isOneShot || !(repeatable ?? reads.test(made.constructor.name))) return each
-    return Effect.flatMap(Calls.current(made.constructor), ({ attempt, call }) => {
+    return Effect.flatMap(Sends.current(made.constructor), ({ attempt, call }) => {
       let last = attempt - 1
       const counted = Effect.suspend(() => {
         last++
         return each
       })
       return hedging(counted, valid, home).pipe(
-        Effect.tapError((error) => Effect.sync(() => Calls.countedTo(error, last))),
+        Effect.tapError((error) => Effect.sync(() => Sends.countedTo(error, last))),
         Effect.provideService(RequestHeaders.Invocation, call)
       )
     })
@@ -355,15 +350,18 @@ export const makeRetryStrategy = <R>(
   policy: RetryPolicy<unknown, { readonly [Refused]: true }, R>
 ): Effect.Effect<ClientStrategy, never, R> =>
   Effect.contextWith((context: Context.Context<R>) =>
-    Effect.map(
-      RetryStrategy.make(policy),
-      (service) =>
-        new SdkStrategy(service, context as Context.Context<never>, {
-          adaptive: compiledOf(policy).adaptive,
-          maxAttempts: limits(policy).maxAttempts
-        })
-    )
+    Effect.map(RetryStrategy.make(policy), (service) => strategyOf(policy, service, context))
   )
+
+const strategyOf = <R>(
+  policy: RetryPolicy<never, unknown, R>,
+  service: RetryStrategy.Service<unknown>,
+  context: Context.Context<R>
+): ClientStrategy =>
+  new Strategies.SdkStrategy(service, context as Context.Context<never>, {
+    adaptive: compiledOf(policy).adaptive,
+    maxAttempts: limits(policy).maxAttempts
+  })
 
 /**
  * A plug-in for clients with a {@link makeRetryStrategy}: it passes the abort signals of calls to the strategy, so that
@@ -378,4 +376,4 @@ export const makeRetryStrategy = <R>(
  * @category combinators
  * @since 0.1.0
  */
-export const abortPlugin: Pluggable<any, any> = Abort.plugin
+export const abortPlugin: Pluggable<any, any> = Strategies.abortPlugin

@@ -14,12 +14,11 @@
  */
 
 import * as Option from "effect/Option"
-import { retryAfterMillis } from "../internal/classification/hint.ts"
 import { statusOf } from "../internal/classification/wire.ts"
-import { wallMillis } from "../internal/clock.ts"
 import { get } from "../internal/tryGet.ts"
 import * as RetryClassifier from "../RetryClassifier.ts"
 import * as RetryInfo from "../RetryInfo.ts"
+import { withHint } from "./internal/classifiers.ts"
 
 /** The statuses that decide without a code. */
 const byStatus: ReadonlyMap<unknown, RetryInfo.RetryInfo> = new Map([
@@ -32,19 +31,9 @@ const byStatus: ReadonlyMap<unknown, RetryInfo.RetryInfo> = new Map([
   [509, RetryInfo.throttled()]
 ])
 
-const withHint = (info: RetryInfo.RetryInfo, response: unknown): RetryInfo.RetryInfo => {
-  const retryAfter = retryAfterMillis(response, wallMillis)
-  return retryAfter === undefined ? info : RetryInfo.make({ ...info, retryAfter })
-}
-
 /** The status of an error of an AWS SDK, of another HTTP client, or of Effect's. */
-const statuses: RetryClassifier.RetryClassifier = (error) => {
-  const response = get(error, "$response") ?? get(error, "response") ?? get(get(error, "reason"), "response")
-  return Option.map(
-    Option.fromUndefinedOr(byStatus.get(statusOf(error))),
-    (info) => withHint(info, response ?? error)
-  )
-}
+const statuses: RetryClassifier.RetryClassifier = (error) =>
+  Option.map(Option.fromUndefinedOr(byStatus.get(statusOf(error))), (info) => withHint(info, error))
 
 /** A 429, whatever the code that comes with it and wherever the error has it. */
 const tooMany: RetryClassifier.RetryClassifier = (error) => statusOf(error) === 429 ? statuses(error) : Option.none()

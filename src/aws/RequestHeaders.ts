@@ -18,7 +18,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
-import { also, checksOf, rejectUnknown } from "../internal/checks.ts"
+import { also, checksOf, flag, rejectUnknown } from "../internal/checks.ts"
 import { remainingIn } from "../internal/propagation.ts"
 import { short } from "../internal/tryGet.ts"
 import { isRetryPolicy, limits, type RetryPolicy } from "../RetryPolicy.ts"
@@ -136,16 +136,6 @@ export const withInvocation = <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Ef
 const httpDate = /^[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT$/
 
 /**
- * Records the server's date: see {@link observeDate}.
- *
- * @internal
- */
-export const noteDate = (call: Call, date: unknown, nowMillis: number): void => {
-  const server = httpDate.test(short(date)) ? DateTime.make(date as string) : Option.none()
-  if (Option.isSome(server)) call.skewMillis = DateTime.toEpochMillis(server.value) - nowMillis
-}
-
-/**
  * Records the `date` header of a response, success or failure: it shows how far the server's clock is ahead of ours,
  * which the `ttl` of the next attempt needs.
  *
@@ -159,7 +149,10 @@ export const noteDate = (call: Call, date: unknown, nowMillis: number): void => 
  */
 export const observeDate = (date: string | undefined): Effect.Effect<void, never, Invocation> =>
   Effect.gen(function*() {
-    noteDate(yield* Invocation, date, yield* Clock.currentTimeMillis)
+    const call = yield* Invocation
+    const server = httpDate.test(short(date)) ? DateTime.make(date as string) : Option.none()
+    const now = yield* Clock.currentTimeMillis
+    if (Option.isSome(server)) call.skewMillis = DateTime.toEpochMillis(server.value) - now
   })
 
 /** Checks the options of {@link headers}. */
@@ -168,7 +161,6 @@ const validated = (options: Options) => {
   const { attempt, maxAttempts, maxInFirst = true, readTimeout, ttlPosition = "first" } = options
   also(check, "attempt", "maxAttempts", "maxInFirst", "readTimeout", "ttlPosition")
   rejectUnknown(check, options)
-  if (typeof maxInFirst !== "boolean") check.reject("maxInFirst", maxInFirst, "true or false")
   if (attempt !== undefined && !(Number.isSafeInteger(attempt) && attempt >= 1)) {
     check.reject("attempt", attempt, "a whole number of at least 1")
   }
@@ -177,7 +169,7 @@ const validated = (options: Options) => {
     max: isRetryPolicy(maxAttempts)
       ? limits(maxAttempts).maxAttempts
       : check.count("maxAttempts", maxAttempts as number, 1),
-    maxFrom: maxInFirst ? 1 : 2,
+    maxFrom: flag(check, "maxInFirst", maxInFirst) ? 1 : 2,
     timeoutMillis: readTimeout === undefined ? undefined : check.positiveDuration("readTimeout", readTimeout),
     ttlLast: check.oneOf("ttlPosition", ttlPosition, ["first", "last"]) === "last"
   }

@@ -35,15 +35,14 @@
  */
 
 import * as ByteSize from "effect/ByteSize"
-import * as Config from "effect/Config"
+import type * as Config from "effect/Config"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
-import * as Option from "effect/Option"
 import { also, checksOf, rejectUnknown } from "../internal/checks.ts"
 import { render } from "../InvalidOption.ts"
-import * as Ini from "./internal/iniFile.ts"
-import type { Kind } from "./internal/iniFile.ts"
+import * as Files from "./internal/configFiles.ts"
+import type { Kind } from "./internal/configFiles.ts"
 
 /**
  * An unusable value in the environment or a shared file: where it is, and what is wrong with it. It shows nothing of a
@@ -71,7 +70,7 @@ export class AwsConfigError extends Data.TaggedError("AwsConfigError")<{
  * @category models
  * @since 0.1.0
  */
-export type { Kind } from "./internal/iniFile.ts"
+export type { Kind } from "./internal/configFiles.ts"
 
 /**
  * A property of a profile: its value, the file that sets it, and its line, from 1.
@@ -79,7 +78,7 @@ export type { Kind } from "./internal/iniFile.ts"
  * @category models
  * @since 0.1.0
  */
-export type { Property } from "./internal/iniFile.ts"
+export type { Property } from "./internal/configFiles.ts"
 
 /**
  * The properties of a profile, by lowercase name.
@@ -87,7 +86,7 @@ export type { Property } from "./internal/iniFile.ts"
  * @category models
  * @since 0.1.0
  */
-export type { Profile } from "./internal/iniFile.ts"
+export type { Profile } from "./internal/configFiles.ts"
 
 /**
  * Profiles by name: empty if there is no file.
@@ -95,7 +94,7 @@ export type { Profile } from "./internal/iniFile.ts"
  * @category models
  * @since 0.1.0
  */
-export type Profiles = ReadonlyMap<string, Ini.Profile>
+export type Profiles = ReadonlyMap<string, Files.Profile>
 
 /**
  * The two files, read together.
@@ -146,26 +145,11 @@ export const parse = (
 ): Effect.Effect<Profiles, AwsConfigError> =>
   Effect.suspend(() => {
     if (text.length > maxSize) return tooLarge(path, text.length, kind)
-    const parsed = Ini.parse(text, path, kind)
+    const parsed = Files.parse(text, path, kind)
     return "problem" in parsed
       ? Effect.fail(new AwsConfigError({ at: `${path}:${parsed.line}`, value: undefined, problem: parsed.problem }))
       : Effect.succeed(parsed)
   })
-
-/**
- * A text that is set: an empty or blank one counts as not set.
- *
- * @internal
- */
-export const unlessBlank = (text: string | undefined): string | undefined => text?.trim() === "" ? undefined : text
-
-/**
- * The value of a variable. An empty or blank one counts as not set.
- *
- * @internal
- */
-export const variable = (name: string): Effect.Effect<string | undefined, Config.ConfigError> =>
-  Effect.map(Config.option(Config.String(name)), (found) => unlessBlank(Option.getOrUndefined(found)))
 
 const places = {
   config: { option: "configFile", name: "AWS_CONFIG_FILE", home: "~/.aws/config" },
@@ -175,9 +159,9 @@ const places = {
 /** The path of a file: as given, else from the variable, else in the home directory. */
 const locate = Effect.fnUntraced(function*(kind: Kind, options: Options) {
   const { home, name, option } = places[kind]
-  const path = unlessBlank(options[option]) ?? (yield* variable(name)) ?? home
+  const path = Files.unlessBlank(options[option]) ?? (yield* Files.variable(name)) ?? home
   if (!/^~[/\\]/.test(path)) return path
-  const directory = (yield* variable("HOME")) ?? (yield* variable("USERPROFILE"))
+  const directory = (yield* Files.variable("HOME")) ?? (yield* Files.variable("USERPROFILE"))
   if (directory !== undefined) return directory + path.slice(1)
   yield* Effect.logDebug(`no AWS ${kind} file: neither HOME nor USERPROFILE names a home directory`)
   return undefined

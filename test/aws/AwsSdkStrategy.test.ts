@@ -30,7 +30,7 @@ import * as Random from "effect/Random"
 import * as TestClock from "effect/testing/TestClock"
 import { getEventListeners } from "node:events"
 import { Readable } from "node:stream"
-import { signalOf } from "../../src/aws/internal/sdk/abortSignal.ts"
+import { signalOf } from "../../src/aws/internal/sdk/clientStrategy.ts"
 import {
   type Answer,
   answered,

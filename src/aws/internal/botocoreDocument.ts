@@ -3,6 +3,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaParser from "effect/SchemaParser"
+import * as Struct from "effect/Struct"
 
 type Path = ReadonlyArray<PropertyKey>
 
@@ -111,30 +112,21 @@ const Policies = Schema.Record(
   Schema.Struct({ $ref: Schema.optionalKey(Schema.String), applies_when: Schema.optionalKey(AppliesWhen) })
 )
 
-const limits = {
-  max_attempts: Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)),
-  delay: {
-    type: Schema.Literal("exponential"),
-    base: Schema.Union([Schema.Literal("rand"), Schema.Finite.check(Schema.isGreaterThan(0))]),
-    growth_factor: Schema.Finite.check(Schema.isGreaterThanOrEqualTo(1))
-  }
-}
+const Delay = Schema.Struct({
+  type: Schema.Literal("exponential"),
+  base: Schema.Union([Schema.Literal("rand"), Schema.Finite.check(Schema.isGreaterThan(0))]),
+  growth_factor: Schema.Finite.check(Schema.isGreaterThanOrEqualTo(1))
+})
 
 const Default = Schema.Struct({
-  max_attempts: limits.max_attempts,
-  delay: Schema.Struct(limits.delay),
+  max_attempts: Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)),
+  delay: Delay,
   policies: Policies
 })
 
-const Override = Schema.Struct({
-  max_attempts: Schema.optionalKey(limits.max_attempts),
-  delay: Schema.optionalKey(Schema.Struct({
-    type: Schema.optionalKey(limits.delay.type),
-    base: Schema.optionalKey(limits.delay.base),
-    growth_factor: Schema.optionalKey(limits.delay.growth_factor)
-  })),
-  policies: Schema.optionalKey(Policies)
-})
+const optional = Struct.map(Schema.optionalKey)
+
+const Override = Schema.Struct({ ...Default.fields, delay: Delay.mapFields(optional) }).mapFields(optional)
 
 const Top = Schema.Struct({
   definitions: Schema.optionalKey(Schema.Record(Schema.String, Schema.Struct({ applies_when: AppliesWhen }))),

@@ -21,13 +21,12 @@ import * as Waiter from "../../drivers/Waiter.ts"
 import { exponential } from "../../engine/delay.ts"
 import { callable, checksOf, rejectUnknown } from "../../internal/checks.ts"
 import { awsThrottlingCodes, shapeOf } from "../../internal/classification/errorCodes.ts"
-import { retryAfterMillis } from "../../internal/classification/hint.ts"
 import { statusOf } from "../../internal/classification/wire.ts"
-import { wallMillis } from "../../internal/clock.ts"
 import { get } from "../../internal/tryGet.ts"
 import * as RetryClassifier from "../../RetryClassifier.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
 import * as RetryPolicy from "../../RetryPolicy.ts"
+import { withHint } from "../internal/classifiers.ts"
 
 const isThrottlingCode = (code: unknown): boolean => awsThrottlingCodes.has(shapeOf(code) ?? "")
 
@@ -38,9 +37,8 @@ const isServerError = (status: number | undefined): boolean => status !== undefi
 
 const service: RetryClassifier.RetryClassifier = (error) => {
   const status = statusOf(error)
-  const retryAfter = retryAfterMillis(get(get(error, "reason"), "response") ?? error, wallMillis)
-  if (isThrottle(error, status)) return Option.some(RetryInfo.throttled(retryAfter))
-  return isServerError(status) ? Option.some(RetryInfo.make({ fault: "server", retryAfter })) : Option.none()
+  if (isThrottle(error, status)) return Option.some(withHint(RetryInfo.throttled(), error))
+  return isServerError(status) ? Option.some(withHint(RetryInfo.transient, error)) : Option.none()
 }
 
 /**

@@ -18,7 +18,7 @@ import { get } from "../../internal/tryGet.ts"
 import * as RetryClassifier from "../../RetryClassifier.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
 import * as RetryPolicy from "../../RetryPolicy.ts"
-import { withTransport } from "../internal/transportErrors.ts"
+import { withTransport } from "../internal/classifiers.ts"
 
 /**
  * Options of the delays.

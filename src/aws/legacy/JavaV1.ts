@@ -20,7 +20,7 @@ import { get, short } from "../../internal/tryGet.ts"
 import * as RetryClassifier from "../../RetryClassifier.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
 import * as RetryPolicy from "../../RetryPolicy.ts"
-import { withTransport } from "../internal/transportErrors.ts"
+import { withTransport } from "../internal/classifiers.ts"
 
 /** From here on the ceiling stays the same, capped or not: in the SDK the shift would overflow. */
 const maxExponent = 30

@@ -1,4 +1,11 @@
-import type { RetryErrorInfo, RetryStrategyV2, RetryToken, StandardRetryToken } from "@smithy/types"
+import type {
+  MiddlewareStack,
+  Pluggable,
+  RetryErrorInfo,
+  RetryStrategyV2,
+  RetryToken,
+  StandardRetryToken
+} from "@smithy/types"
 import * as Clock from "effect/Clock"
 import type * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
@@ -10,8 +17,103 @@ import { Refused } from "../../../internal/refused.ts"
 import { get } from "../../../internal/tryGet.ts"
 import { classify, CurrentClassifier } from "../../../RetryClassifier.ts"
 import * as RetryInfo from "../../../RetryInfo.ts"
-import { signalOf } from "./abortSignal.ts"
-import { Deliverable, watchDelivery } from "./tokenDelivery.ts"
+
+/**
+ * The abort signals of the calls in progress, by the scope with which they ask for their first token.
+ *
+ * The retry loop of the SDK passes one thing about a call to a strategy: this string, made of `partition_id`. It keeps
+ * the signal to itself, and a client has one strategy for all its calls. So the signal is found by a name that is
+ * unique in the process, for as long as the call lasts.
+ */
+const signals = new Map<string, AbortSignal>()
+
+let calls = 0
+
+/** The abort signal of the call that asks for a token for this scope, if known. */
+export const signalOf = (scope: string): AbortSignal | undefined => signals.get(scope.split(":")[0]!)
+
+/** A plug-in of the client that passes the call's signal to one of our strategies. */
+export const abortPlugin: Pluggable<any, any> = {
+  applyToStack: (stack: MiddlewareStack<any, any>) => {
+    stack.addRelativeTo((next: any, context: object) => (args: any) => {
+      const signal = get(get(context, "__smithy_context"), "abortSignal")
+      if (!(signal instanceof AbortSignal)) return next(args)
+      const scope = `effect-retry-${++calls}`
+      signals.set(scope, signal)
+      Object.assign(context, { partition_id: scope })
+      return Promise.resolve(args).then(next).finally(() => signals.delete(scope))
+    }, {
+      name: "effectRetryAbort",
+      relation: "before",
+      toMiddleware: "retryMiddleware",
+      override: true
+    })
+  }
+}
+
+/**
+ * A value that a promise delivers to a caller that may have stopped waiting for it.
+ *
+ * The SDK races the token against the abort signal, which it does not pass on, and drops a token that loses, so nothing
+ * is called that could say so. What can be seen of a race is whether it looks at the value, and that what listens is
+ * built in. Dropping tokens until they are garbage would lose them for as long as that takes.
+ */
+class Deliverable {
+  private taken = false
+
+  /** Whether any code has received the value. */
+  get isTaken(): boolean {
+    return this.taken
+  }
+
+  /**
+   * A promise resolved with the value first looks for this property, unless it is already settled: then it ignores the
+   * value and does not look. So a look means that the value was received.
+   */
+  get then(): undefined {
+    this.taken = true
+    return undefined
+  }
+
+  /** Ignores looks so far: they came from the promise that delivers. */
+  forget(): void {
+    this.taken = false
+  }
+}
+
+const nativeCode = /\{\s*\[native code\]\s*\}\s*$/
+
+/** Whether a callback is built in, such as those that `Promise.race` passes. */
+const isNative = (callback: unknown): boolean =>
+  typeof callback !== "function" || nativeCode.test(Function.prototype.toString.call(callback))
+
+type Callbacks = Parameters<Promise<Deliverable>["then"]>
+
+/**
+ * Calls `delivered` when the promise has delivered its value, with a function that says, once all reactions have run,
+ * whether no receiver was left; or `rejected` if there is no value.
+ *
+ * `Promise.race` does not report when it is over, but it ignores a value that comes too late, and that can be seen: the
+ * value is never looked at. A promise that is awaited directly, or by the caller's own callbacks, counts as waited for.
+ */
+const watchDelivery = <A extends Deliverable>(
+  promise: Promise<A>,
+  delivered: (value: A, isLost: () => boolean) => void,
+  rejected: () => void
+): Promise<A> => {
+  const listen = promise.then.bind(promise)
+  const listeners: Array<unknown> = []
+  const onDelivery = (value: A) => {
+    value.forget()
+    delivered(value, () => listeners.length > 0 && listeners.every(isNative) && !value.isTaken)
+  }
+  void listen(onDelivery, rejected)
+  const then = (...callbacks: Callbacks) => {
+    listeners.push(callbacks[0])
+    return listen(...callbacks as Parameters<Promise<A>["then"]>)
+  }
+  return Object.defineProperty(promise, "then", { value: then, configurable: true })
+}
 
 /** What a strategy knows about a call. */
 interface SdkCall {

@@ -1,3 +1,14 @@
+import * as Config from "effect/Config"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+
+/** A text that is set: an empty or blank one counts as not set. */
+export const unlessBlank = (text: string | undefined): string | undefined => text?.trim() === "" ? undefined : text
+
+/** The value of a variable. An empty or blank one counts as not set. */
+export const variable = (name: string): Effect.Effect<string | undefined, Config.ConfigError> =>
+  Effect.map(Config.option(Config.String(name)), (found) => unlessBlank(Option.getOrUndefined(found)))
+
 /** A property of a profile: its value, without comment and outer blanks, its file and its line, from 1. */
 export interface Property {
   readonly value: string

@@ -7,6 +7,16 @@ import { get } from "../../internal/tryGet.ts"
 import * as RetryClassifier from "../../RetryClassifier.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
 
+/** Requests of Effect's HTTP client that got no response, whatever their method. */
+const transport: RetryClassifier.RetryClassifier = (error) =>
+  get(error, "_tag") === "HttpClientError" && get(get(error, "reason"), "_tag") === "TransportError"
+    ? Option.some(RetryInfo.transient)
+    : Option.none()
+
+/** The classifier with causes, then failures of Effect's HTTP client whose causes say nothing. */
+export const withTransport = (self: RetryClassifier.RetryClassifier): RetryClassifier.RetryClassifier =>
+  RetryClassifier.orElse(RetryClassifier.followingCause(self), RetryClassifier.followingCause(transport))
+
 interface Has<in A> {
   readonly has: (value: A) => boolean
 }
@@ -39,8 +49,9 @@ const traitOf = (error: unknown): RetryInfo.RetryInfo | undefined => {
   return get(trait, "throttling") === true ? RetryInfo.throttled() : RetryInfo.transient
 }
 
-const withHint = (info: RetryInfo.RetryInfo, error: unknown): RetryInfo.RetryInfo => {
-  const retryAfter = retryAfterMillis(get(get(error, "reason"), "response") ?? error, wallMillis)
+/** With the hint of the response in the error. */
+export const withHint = (info: RetryInfo.RetryInfo, error: unknown): RetryInfo.RetryInfo => {
+  const retryAfter = retryAfterMillis(error, wallMillis)
   return retryAfter === undefined ? info : RetryInfo.make({ ...info, retryAfter })
 }
 
