@@ -10,13 +10,11 @@ import {
   PutItemCommand
 } from "@aws-sdk/client-dynamodb"
 import { PutObjectCommand, type S3Client } from "@aws-sdk/client-s3"
-import { Effect, Layer, ManagedRuntime } from "effect"
+import { Effect } from "effect"
 import {
-  AdaptiveRateLimiter,
   awsAdaptive,
   awsDynamoDB2026,
   awsStandard2026,
-  RetryQuota,
   withRetry
 } from "effect-retry"
 import * as AwsSdk from "effect-retry/AwsSdk"
@@ -92,14 +90,14 @@ export const makeClient = (config: DynamoDBClientConfig) =>
   })
 
 /**
- * For code without Effect: what the clients share, made once per
- * process, and a client to call as usual.
+ * For code without Effect: one line of the client's settings. The
+ * strategy has its own quota.
  */
-const runtime = ManagedRuntime.make(
-  Layer.merge(RetryQuota.layer(), AdaptiveRateLimiter.layer())
-)
 export const plainClient = (config: DynamoDBClientConfig) =>
-  runtime.runPromise(makeClient(config))
+  new DynamoDBClient({
+    ...config,
+    retryStrategy: AwsSdk.retryStrategy(awsDynamoDB2026)
+  })
 
 /** A stand-in for DynamoDB, which is unavailable twice. */
 const table = answering(

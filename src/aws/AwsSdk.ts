@@ -4,8 +4,8 @@
  *
  * {@link send} is one send of a command, without the SDK's own retries. Retry it with any policy, and the whole library
  * works on it: quotas, the adaptive limiter, deadlines, observers, virtual time. {@link sendWithRetry} combines both.
- * {@link makeRetryStrategy} is for programs that keep their calls as they are: the client retries in its own loop, and
- * asks one of our policies.
+ * {@link retryStrategy} is for programs that keep their calls as they are: the client retries in its own loop, and asks
+ * one of our policies. {@link makeRetryStrategy} makes it with the services of an Effect program.
  *
  * Made for `@smithy/core` 3.39 and later, the runtime of the `@aws-sdk` clients since November 2026. Only its types are
  * imported.
@@ -16,13 +16,14 @@
  */
 
 import type { Client, Command, HttpHandlerOptions, MetadataBearer, Pluggable, RetryStrategyV2 } from "@smithy/types"
-import type * as Context from "effect/Context"
+import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { LazyArg } from "effect/Function"
 import { withRetry } from "../Attempt.ts"
 import * as RetryStrategy from "../drivers/RetryStrategy.ts"
 import { compiledOf } from "../engine/policy/policy.ts"
+import * as AdaptiveRateLimiter from "../gates/AdaptiveRateLimiter.ts"
 import { type CallOptions, Hedge, validatedCall } from "../hedge/Hedge.ts"
 import { hedging } from "../hedge/internal/race.ts"
 import { checksOf, flag } from "../internal/checks.ts"
@@ -30,6 +31,8 @@ import { remainingIn } from "../internal/propagation.ts"
 import type { Refused } from "../internal/refused.ts"
 import type { RetryClassifier } from "../RetryClassifier.ts"
 import { limits, type RetryPolicy } from "../RetryPolicy.ts"
+import * as RetryQuota from "../RetryQuota.ts"
+import { awsStandard2026 } from "./AwsModes.ts"
 import * as Strategies from "./internal/sdk/clientStrategy.ts"
 import * as Facts from "./internal/sdk/errorInfo.ts"
 import type { SdkError } from "./internal/sdk/errorInfo.ts"
@@ -362,6 +365,39 @@ const strategyOf = <R>(
     adaptive: compiledOf(policy).adaptive,
     maxAttempts: limits(policy).maxAttempts
   })
+
+/**
+ * Makes the retry strategy of a policy with all that it needs: a quota of 500 tokens and, if the policy is adaptive, a
+ * limiter. For clients of programs without Effect; in a program with Effect, {@link makeRetryStrategy} uses its own
+ * services. Otherwise the two are the same.
+ *
+ * **Details**
+ *
+ * Clients with the same strategy share its quota and limiter: make one for each service that you call. Default policy
+ * `awsStandard2026`, as the SDK's own; that of its clients of DynamoDB is `awsDynamoDB2026`.
+ *
+ * **Example** (A client that retries by our policy)
+ *
+ * ```ts
+ * const client = new DynamoDBClient({ retryStrategy: AwsSdk.retryStrategy(awsDynamoDB2026) })
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const retryStrategy = (
+  policy: RetryPolicy<
+    unknown,
+    { readonly [Refused]: true },
+    RetryQuota.RetryQuota | AdaptiveRateLimiter.AdaptiveRateLimiter
+  > = awsStandard2026
+): ClientStrategy => {
+  const quota = Context.make(RetryQuota.RetryQuota, Effect.runSync(RetryQuota.make()))
+  const { AdaptiveRateLimiter: limiter, make } = AdaptiveRateLimiter
+  const services = compiledOf(policy).adaptive ? Context.add(quota, limiter, Effect.runSync(make())) : quota
+  const context = services as Context.Context<RetryQuota.RetryQuota | AdaptiveRateLimiter.AdaptiveRateLimiter>
+  return strategyOf(policy, Effect.runSyncWith(context)(RetryStrategy.make(policy)), context)
+}
 
 /**
  * A plug-in for clients with a {@link makeRetryStrategy}: it passes the abort signals of calls to the strategy, so that

@@ -877,10 +877,10 @@ describe("AwsSdk.send", () => {
 
     it("plainClient is a client for code without Effect", async () => {
       const { handler, requests } = handlerOf([ok])
-      const client = await Example.plainClient({ ...settings, requestHandler: handler })
+      const client = Example.plainClient({ ...settings, requestHandler: handler })
       const { $metadata } = await client.send(getItem())
       assert.deepStrictEqual([$metadata.attempts, requests.length], [1, 1])
-      assert.strictEqual(headersOf(requests[0]!)[0], "attempt=1; max=3")
+      assert.strictEqual(headersOf(requests[0]!)[0], "attempt=1; max=4")
     })
   })
 

@@ -118,6 +118,36 @@ const refreshed = (strategy: RetryStrategyV2, info: RetryErrorInfo) =>
 
 const anything = Backoff.fixed(10).pipe(RetryPolicy.maxAttempts(5))
 
+describe("AwsSdk.retryStrategy", () => {
+  const sends = async (retryStrategy: RetryStrategyV2, ...answers: ReadonlyArray<Answer>) => {
+    const { client, requests } = dynamo(answers, { retryStrategy })
+    await client.send(getItem()).catch(() => undefined)
+    return requests.length
+  }
+
+  it("retries by awsStandard2026, or the policy that it is given", async () => {
+    const { maxAttempts, mode } = AwsSdk.retryStrategy()
+    assert.deepStrictEqual([mode, maxAttempts], ["standard", 3])
+    assert.strictEqual(await sends(AwsSdk.retryStrategy(), busy, ok), 2)
+    assert.strictEqual(await sends(AwsSdk.retryStrategy(), invalid, ok), 1)
+    assert.strictEqual(await sends(AwsSdk.retryStrategy(AwsModes.standard2026({ maxAttempts: 2 })), busy), 2)
+  })
+
+  it("has a quota of its own, which its clients share", async () => {
+    const policy = Backoff.fixed({ delay: 0 }).pipe(RetryPolicy.maxAttempts(5), RetryPolicy.quotaGated({ cost: 250 }))
+    const [one, two] = [AwsSdk.retryStrategy(policy), AwsSdk.retryStrategy(policy)]
+    assert.strictEqual(await sends(one, busy), 3)
+    assert.strictEqual(await sends(one, busy), 1)
+    assert.strictEqual(await sends(two, busy), 3)
+  })
+
+  it("has a limiter of its own if the policy is adaptive", async () => {
+    const strategy = AwsSdk.retryStrategy(awsAdaptive)
+    assert.strictEqual(strategy.mode, "adaptive")
+    assert.strictEqual(await sends(strategy, ok), 1)
+  })
+})
+
 describe("AwsSdk.makeRetryStrategy", () => {
   describe("in the loop of a client", () => {
     for (

@@ -197,6 +197,7 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "RetryDecision.isStop",
     "RetryDecision.isRetry"
   ],
+  "the strategy of `makeRetryStrategy`, which is swept, with services of its own": ["AwsSdk.retryStrategy"],
   "reads or calculates, and holds nothing": [
     "AwsRetryConfig.make",
     "Operations.settings",
