@@ -30,7 +30,7 @@ import { watchedQuota } from "../internal/sharing.ts"
 import * as RetryClassifier from "../RetryClassifier.ts"
 import * as RetryPolicy from "../RetryPolicy.ts"
 import * as RetryQuota from "../RetryQuota.ts"
-import { classifierOf } from "./internal/classifiers.ts"
+import { classifierOf, throttlingBut } from "./internal/classifiers.ts"
 import { rewardingEverySuccess } from "./internal/rewardingStore.ts"
 import * as JavaV1 from "./legacy/JavaV1.ts"
 import * as Kotlin from "./legacy/Kotlin.ts"
@@ -156,10 +156,6 @@ export const javaScript = /* @__PURE__ */ mode("javaScript", (settings) => ({
   costs: { cost: 10, throttlingCost: 5 },
   classifier: RetryClassifier.defaultClassifier
 }))
-
-/** The throttling codes that the SDKs share, except these. */
-const throttlingBut = (...others: ReadonlyArray<string>): ReadonlySet<string> =>
-  new Set(Array.from(codes.awsThrottlingCodes).filter((code) => !others.includes(code)))
 
 const javaErrors = (): RetryClassifier.RetryClassifier =>
   classifierOf({

@@ -46,11 +46,12 @@ export interface Options extends AdaptiveRateLimiter.Options, SharedOptions {
   readonly idleTimeToLive?: Duration.Input | undefined
 }
 
-const shared = /* @__PURE__ */ fleetLayers(AdaptiveRateLimiter.AdaptiveRateLimiter, {
-  validated: (options: Options) => validated(options),
+const shared = /* @__PURE__ */ fleetLayers(
+  AdaptiveRateLimiter.AdaptiveRateLimiter,
+  validated,
   over,
-  watched: (make) => watchedGate("AdaptiveRateLimiter", make)
-})
+  (make) => watchedGate("AdaptiveRateLimiter", make)
+)
 
 /**
  * Makes a limiter shared through Redis, for as long as the scope is open. Throws `InvalidOption` when an option is invalid.

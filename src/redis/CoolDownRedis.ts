@@ -47,11 +47,7 @@ export interface Options extends CoolDown.Options, SharedOptions {
   readonly probeTime?: Duration.Input | undefined
 }
 
-const shared = /* @__PURE__ */ fleetLayers(CoolDown.CoolDown, {
-  validated: (options: Options) => validated(options),
-  over,
-  watched: (make) => watchedGate("CoolDown", make)
-})
+const shared = /* @__PURE__ */ fleetLayers(CoolDown.CoolDown, validated, over, (make) => watchedGate("CoolDown", make))
 
 /**
  * Makes a cool-down shared through Redis, for as long as the scope is open. Throws `InvalidOption` when an option is

@@ -26,6 +26,7 @@
  * @since 0.1.0
  */
 
+import type * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -47,46 +48,53 @@ import * as Limiter from "./internal/limiter.ts"
 import * as Quota from "./internal/quota.ts"
 
 /** Options are checked for any resource, and made for each. */
-const checking = <Valid>(validated: (options: any) => Valid) => (own: object, shared: object): FleetOptions => {
+const checking = (validated: (options: any) => unknown) => (own: object, shared: object): FleetOptions => {
   const of = (resource: string) => validated({ name: resource, ...own, ...shared })
   of("any")
   return { of }
 }
 
+interface Valid {
+  readonly terms: { readonly settings: { readonly key: string } }
+}
+
 /**
- * Opens something, here and now, in a scope of its own within that of the owner. What would have to wait throws: nothing
- * in it does. Its fibers run as those of the owner do.
+ * Opens something, here and now, in a scope of its own within that of the owner, and changes it while it keeps its key.
+ * What would have to wait throws: nothing in it does. Its fibers run as those of the owner do.
  */
-const opening = <A>(effect: Effect.Effect<A, never, Scope.Scope>, { context, resource }: Owner) => {
+const opened = <V extends Valid, A>(
+  options: FleetOptions,
+  { context, resource }: Owner,
+  open: (valid: V) => Effect.Effect<A, never, Scope.Scope>,
+  change: (made: A, valid: V, clock: Clock.Clock) => void
+): FleetPart & { readonly made: A } => {
   const scope = Scope.forkUnsafe(Context.get(context as Context.Context<any>, Scope.Scope))
   const own = Context.add(context, CurrentResource, resource)
-  const scheduled = Effect.provideService(effect, Scheduler.Scheduler, Context.get(own, Scheduler.Scheduler))
+  const first = options.of(resource) as V
+  const opening = Effect.provideService(open(first), Scheduler.Scheduler, Context.get(own, Scheduler.Scheduler))
+  const made = Effect.runSyncWith(own)(Scope.provide(opening, scope))
   return {
-    made: Effect.runSyncWith(own)(Scope.provide(scheduled, scope)),
+    made,
+    change: (next, clock) => {
+      const valid = next.of(resource) as V
+      if (valid.terms.settings.key !== first.terms.settings.key) return false
+      change(made, valid, clock)
+      return true
+    },
     close: () => void Effect.runForkWith(own)(Scope.close(scope, Exit.void))
   }
 }
 
-interface Keyed {
-  readonly terms: { readonly settings: { readonly key: string } }
-}
-
-const keyOf = (options: FleetOptions, { resource }: Owner): string => (options.of(resource) as Keyed).terms.settings.key
-
 /** Makes a gate one of the fleet. */
-const joining = <Valid extends Keyed>(
-  join: (valid: Valid) => Effect.Effect<(valid: Valid) => void, never, Scope.Scope>,
+const joining = <V extends Valid>(
+  options: FleetOptions,
+  owner: Owner,
+  join: (valid: V) => Effect.Effect<(valid: V) => void, never, Scope.Scope>,
   leave: () => void
-) =>
-(options: FleetOptions, owner: Owner): FleetPart => {
-  const key = keyOf(options, owner)
-  const { close, made: change } = opening(join(options.of(owner.resource) as Valid), owner)
+): FleetPart => {
+  const { change, close } = opened(options, owner, join, (change, valid) => change(valid))
   return {
-    change: (next) => {
-      if (keyOf(next, owner) !== key) return false
-      change(next.of(owner.resource) as Valid)
-      return true
-    },
+    change,
     close: () => {
       leave()
       close()
@@ -98,18 +106,9 @@ const fleetOver = (connect: Connect): Fleet => ({
   quota: {
     check: checking(Quota.validated),
     make: (options, owner, tokens) => {
-      const valid = (options: FleetOptions) => options.of(owner.resource) as ReturnType<typeof Quota.validated>
-      const first = valid(options)
-      const { close, made } = opening(Quota.opened(first, connect, tokens), owner)
-      return {
-        store: made.store,
-        change: (next, clock) => {
-          if (keyOf(next, owner) !== first.terms.settings.key) return false
-          made.change(valid(next), clock)
-          return true
-        },
-        close: () => made.store.whenSettled(close)
-      }
+      const open = (valid: ReturnType<typeof Quota.validated>) => Quota.opened(valid, connect, tokens)
+      const { change, close, made } = opened(options, owner, open, (made, valid, clock) => made.change(valid, clock))
+      return { store: made.store, change, close: () => made.store.whenSettled(close) }
     }
   },
   limiter: {
@@ -118,14 +117,14 @@ const fleetOver = (connect: Connect): Fleet => ({
     join: (gate, options, owner) => {
       const shared = gate as Limiter.SharedAdaptiveGate<any>
       const join = (valid: ReturnType<typeof Limiter.validated>) => Limiter.joined(shared, valid, connect)
-      return joining(join, () => shared.leave())(options, owner)
+      return joining(options, owner, join, () => shared.leave())
     }
   },
   coolDown: {
     check: checking(CoolDown.validated),
     join: (gate, options, owner) => {
       const join = (valid: ReturnType<typeof CoolDown.validated>) => CoolDown.joined(gate, valid, connect)
-      return joining(join, () => gate.leave())(options, owner)
+      return joining(options, owner, join, () => gate.leave())
     }
   }
 })

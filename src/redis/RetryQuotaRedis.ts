@@ -100,11 +100,7 @@ export interface Options extends RetryQuota.Options, SharedOptions {
   readonly fallback?: FallbackOptions | undefined
 }
 
-const shared = /* @__PURE__ */ fleetLayers(RetryQuota.RetryQuota, {
-  validated: (options: Options) => validated(options),
-  over,
-  watched: (make) => watchedQuota(make)
-})
+const shared = /* @__PURE__ */ fleetLayers(RetryQuota.RetryQuota, validated, over, (make) => watchedQuota(make))
 
 /**
  * Makes a quota shared through Redis, for as long as the scope is open. Throws `InvalidOption` when an option is

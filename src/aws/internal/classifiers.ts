@@ -17,6 +17,10 @@ const transport: RetryClassifier.RetryClassifier = (error) =>
 export const withTransport = (self: RetryClassifier.RetryClassifier): RetryClassifier.RetryClassifier =>
   RetryClassifier.orElse(RetryClassifier.followingCause(self), RetryClassifier.followingCause(transport))
 
+/** The throttling codes that the SDKs share, except these. */
+export const throttlingBut = (...others: ReadonlyArray<string>): ReadonlySet<string> =>
+  new Set(Array.from(codes.awsThrottlingCodes).filter((code) => !others.includes(code)))
+
 interface Has<in A> {
   readonly has: (value: A) => boolean
 }

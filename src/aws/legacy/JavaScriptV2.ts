@@ -18,7 +18,7 @@ import { get } from "../../internal/tryGet.ts"
 import * as RetryClassifier from "../../RetryClassifier.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
 import * as RetryPolicy from "../../RetryPolicy.ts"
-import { withTransport } from "../internal/classifiers.ts"
+import { throttlingBut, withTransport } from "../internal/classifiers.ts"
 
 /**
  * Options of the delays.
@@ -140,17 +140,13 @@ export const defaultPolicy: RetryPolicy.RetryPolicy = /* @__PURE__ */ policy()
  */
 export const dynamoDBPolicy: RetryPolicy.RetryPolicy = /* @__PURE__ */ policy({ base: 50, maxRetries: 10 })
 
-const throttlingCodes: ReadonlySet<unknown> = /* @__PURE__ */ new Set([
-  "EC2ThrottledException",
-  "ProvisionedThroughputExceededException",
-  "RequestLimitExceeded",
-  "RequestThrottled",
-  "RequestThrottledException",
-  "Throttling",
-  "ThrottlingException",
-  "TooManyRequestsException",
-  "TransactionInProgressException"
-])
+const throttlingCodes: ReadonlySet<unknown> = /* @__PURE__ */ throttlingBut(
+  "BandwidthLimitExceeded",
+  "LimitExceededException",
+  "PriorRequestNotComplete",
+  "SlowDown",
+  "ThrottledException"
+)
 
 /** Network failures, credentials that the SDK has renewed by then, and DynamoDB's own error. */
 const retryableCodes: ReadonlySet<unknown> = /* @__PURE__ */ new Set([

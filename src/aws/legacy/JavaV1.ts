@@ -20,7 +20,7 @@ import { get, short } from "../../internal/tryGet.ts"
 import * as RetryClassifier from "../../RetryClassifier.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
 import * as RetryPolicy from "../../RetryPolicy.ts"
-import { withTransport } from "../internal/classifiers.ts"
+import { throttlingBut, withTransport } from "../internal/classifiers.ts"
 
 /** From here on the ceiling stays the same, capped or not: in the SDK the shift would overflow. */
 const maxExponent = 30
@@ -171,20 +171,10 @@ export const defaultPolicy: RetryPolicy.RetryPolicy = /* @__PURE__ */ policy()
  */
 export const dynamoDBPolicy: RetryPolicy.RetryPolicy = /* @__PURE__ */ policy({ baseDelay: 25, maxRetries: 10 })
 
-const throttlingCodes: ReadonlySet<unknown> = /* @__PURE__ */ new Set([
-  "BandwidthLimitExceeded",
-  "EC2ThrottledException",
-  "PriorRequestNotComplete",
-  "ProvisionedThroughputExceededException",
-  "RequestLimitExceeded",
-  "RequestThrottled",
-  "RequestThrottledException",
-  "SlowDown",
-  "ThrottledException",
-  "Throttling",
-  "ThrottlingException",
-  "TooManyRequestsException"
-])
+const throttlingCodes: ReadonlySet<unknown> = /* @__PURE__ */ throttlingBut(
+  "LimitExceededException",
+  "TransactionInProgressException"
+)
 
 const retryableCodes: ReadonlySet<unknown> = /* @__PURE__ */ new Set([
   ...codes.awsTransientCodes,

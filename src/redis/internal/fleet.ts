@@ -107,18 +107,15 @@ export const joining = <Settings>(kind: string) => {
     }).pipe(Effect.uninterruptible)
 }
 
-/** What makes something that a fleet shares, of its options. */
-interface Maker<Options, Valid, S> {
-  readonly validated: (options: Options) => Valid
-  readonly over: (valid: Valid, connect: Connect) => Effect.Effect<S, never, Scope.Scope>
-  /** Warns if it is made for each call. */
-  readonly watched: <E, R>(make: Effect.Effect<S, E, R>) => Effect.Effect<S, E, R | Scope.Scope>
-}
-
-/** The constructor and the layers of something that a fleet shares. */
+/**
+ * The constructor and the layers of something that a fleet shares, of what checks its options, what makes it, and what
+ * warns if it is made for each call.
+ */
 export const fleetLayers = <I, S, Options extends object, Valid>(
   key: Context.Key<I, S>,
-  { over, validated, watched }: Maker<Options, Valid, S>
+  validated: (options: Options) => Valid,
+  over: (valid: Valid, connect: Connect) => Effect.Effect<S, never, Scope.Scope>,
+  watched: <E, R>(make: Effect.Effect<S, E, R>) => Effect.Effect<S, E, R | Scope.Scope>
 ) => {
   const make = (options: Options): Effect.Effect<S, never, Redis.Redis | Scope.Scope> => {
     const valid = validated(options)
