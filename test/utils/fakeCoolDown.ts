@@ -1,6 +1,7 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Redis from "effect/persistence/Redis"
+import type { CoolDownExchange, CoolDownSettings } from "../../src/redis/internal/coolDown.ts"
 
 interface Closed {
   readonly until: number
@@ -8,9 +9,6 @@ interface Closed {
   holder: string
   probe: number
 }
-
-/** What the script is given: key, client, hint, whether it has opened and wants to, time for a probe. */
-type Args = readonly [string, string, number, number, number, number]
 
 /** How the next exchanges go: as they should, never answered, refused, or answered with nonsense. */
 export type Mood = "fine" | "silent" | "refusing" | "garbage"
@@ -42,19 +40,20 @@ export class FakeCoolDown {
       if (this.mood === "silent") return yield* Effect.never
       if (this.onItsWayMillis > 0) yield* Effect.sleep(this.onItsWayMillis)
       const now = yield* Clock.currentTimeMillis
-      const reply = this.run(now, args as Args)
+      const reply = this.run(now, JSON.parse(String(args[1])))
       if (this.latencyMillis > 0) yield* Effect.sleep(this.latencyMillis)
       return reply
     })
   }
 
-  private run(now: number, [, client, closed, opened, wants, lease]: Args) {
-    this.told(now, client, closed)
-    if (opened === 1 && closed === 0 && this.closed?.holder === client) this.closed = undefined
+  private run(now: number, sent: CoolDownExchange & Pick<CoolDownSettings, "probeMillis">) {
+    const { client, closedMillis, hasOpened, probeMillis, wantsToOpen } = sent
+    this.told(now, client, closedMillis)
+    if (hasOpened && closedMillis === 0 && this.closed?.holder === client) this.closed = undefined
     const { closed: state } = this
     if (state === undefined) return [0, 0, ""]
     if (now < state.until) return [1, Math.ceil(state.until - now), state.closing]
-    return wants === 1 ? this.probed(state, now, [client, lease]) : this.seen(state, now, client)
+    return wantsToOpen ? this.probed(state, now, [client, probeMillis]) : this.seen(state, now, client)
   }
 
   private told(now: number, client: string, closed: number): void {

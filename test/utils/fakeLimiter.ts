@@ -1,6 +1,7 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Redis from "effect/persistence/Redis"
+import type { LimiterExchange } from "../../src/redis/internal/limiter.ts"
 
 /** What a process reported, as far as tests look at it. */
 export interface Told {
@@ -45,12 +46,12 @@ export class FakeLimiter {
   private evaluate(args: ReadonlyArray<unknown>): Effect.Effect<any, Redis.RedisError> {
     return Effect.gen({ self: this }, function*() {
       const now = yield* Clock.currentTimeMillis
-      const [rate, hungry, throttled, cuts] = args.slice(8, 12) as [number, number, number, number]
-      this.told.push({ atMillis: now, rate, isHungry: hungry === 1, isThrottled: throttled === 1, cuts })
+      const { cuts, isHungry, isThrottled, rate } = JSON.parse(String(args[1])) as LimiterExchange
+      this.told.push({ atMillis: now, rate, isHungry, isThrottled, cuts })
       if (this.mood === "refusing") return yield* new Redis.RedisError({ cause: new Error("READONLY a replica") })
       if (this.mood === "garbage") return [1, 2, 3]
       if (this.mood === "silent") return yield* Effect.never
-      if (throttled === 1 && cuts === this.cuts) yield* this.cut(100)
+      if (isThrottled && cuts === this.cuts) yield* this.cut(100)
       const reply = [this.cuts, String(this.lastMaxRate), String(now - this.cutAtMillis), String(this.share), "100"]
       if (this.latencyMillis > 0) yield* Effect.sleep(this.latencyMillis)
       return reply

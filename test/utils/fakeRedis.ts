@@ -2,6 +2,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Redis from "effect/persistence/Redis"
 import type * as Scope from "effect/Scope"
+import type { Section } from "../../src/redis/internal/quotaClient.ts"
 
 /** What the one script of a shared quota knows: leases by name, with their cost and their end. */
 interface State {
@@ -71,30 +72,8 @@ export class FakeRedis {
   }
 }
 
-class Reader {
-  private position = 0
-  private readonly args: ReadonlyArray<string>
-  constructor(args: ReadonlyArray<string>) {
-    this.args = args
-  }
-  text(): string {
-    return this.args[this.position++]!
-  }
-  number(): number {
-    return Number(this.text())
-  }
-  skip(count: number): void {
-    this.position += count
-  }
-  /** Reads a count, then runs the body that many times. */
-  each(body: () => void): void {
-    for (let count = this.number(); count > 0; count--) body()
-  }
-}
-
 /** One exchange with one quota. */
 class Exchange {
-  private readonly reader: Reader
   private readonly now: number
   private readonly key: string
   private readonly capacity: number
@@ -104,21 +83,24 @@ class Exchange {
   private readonly client: string
   private readonly sequence: number
   private readonly inOrder: boolean
+  private readonly sections: ReadonlyArray<Section>
+  private readonly wanted: ReadonlyArray<string>
   private state!: State
   private last = 0
 
-  constructor(args: ReadonlyArray<string>, now: number) {
-    const reader = this.reader = new Reader(args)
+  constructor([key, json]: ReadonlyArray<string>, now: number) {
+    const sent = JSON.parse(json!)
     this.now = now
-    this.key = reader.text()
-    this.capacity = reader.number()
-    this.initial = reader.number()
-    this.refill = reader.number()
-    this.lease = reader.number()
-    reader.skip(2)
-    this.client = reader.text()
-    this.sequence = reader.number()
-    this.inOrder = reader.number() === 1
+    this.key = key!
+    this.capacity = sent.capacity
+    this.initial = sent.initial
+    this.refill = sent.refillPerSecond / 1000
+    this.lease = sent.leaseMillis
+    this.client = sent.client
+    this.sequence = sent.sequence
+    this.inOrder = sent.inOrder
+    this.sections = sent.sections
+    this.wanted = sent.wanted
   }
 
   /** The reply, or `undefined` for a copy that comes late. */
@@ -132,7 +114,7 @@ class Exchange {
     states.set(this.key, this.state)
     this.state.clients.set(this.client, this.sequence)
     this.pass()
-    this.reader.each(() => this.section())
+    for (const section of this.sections) this.apply(section)
     const answers = this.answers()
     return [String(this.state.tokens), this.last, ...answers]
   }
@@ -161,39 +143,27 @@ class Exchange {
     return cost
   }
 
-  private section(): void {
-    const { reader } = this
-    const isNew = reader.number() > this.last
-    const once = (change: () => void) => {
-      if (isNew) change()
-    }
-    const deposit = reader.number()
-    once(() => this.add(deposit))
-    reader.each(() => {
-      const lease = reader.text()
-      once(() => this.add(this.release(lease)))
-    })
-    reader.each(() => {
-      const lease = reader.text()
-      once(() => this.release(lease))
-    })
+  private apply({ deposit, returned, sequence, spent }: Section): void {
+    if (sequence <= this.last) return
+    this.add(deposit)
+    for (const lease of returned) this.add(this.release(lease))
+    for (const lease of spent) this.release(lease)
   }
 
   private answers(): ReadonlyArray<number> {
     let waits = false
     const answers: Array<number> = []
-    this.reader.each(() => {
-      const lease = this.reader.text()
+    for (const lease of this.wanted) {
       const cost = Number(lease.slice(lease.indexOf(":") + 1))
       const shortfall = cost - this.state.tokens
       if (shortfall <= 1e-9 && !waits) {
         this.hold(lease, cost)
         answers.push(0)
-        return
+        continue
       }
       waits = this.inOrder
       answers.push(this.refill === 0 ? -1 : Math.max(1, Math.ceil(shortfall / this.refill)))
-    })
+    }
     return answers
   }
 }

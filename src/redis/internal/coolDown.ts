@@ -13,7 +13,8 @@ import {
   type LookTerms,
   luaPrelude,
   numberOf,
-  RegularTopic
+  RegularTopic,
+  scriptArguments
 } from "./exchange.ts"
 import { joining, type SharedOptions, type ValidGate, validShared } from "./fleet.ts"
 
@@ -49,29 +50,17 @@ export interface CoolDownReply {
 
 const states = ["free", "closed", "others", "yours"] as const
 
-const exchangeArguments = (
-  { atMostMillis, key, probeMillis }: CoolDownSettings,
-  { client, closedMillis, hasOpened, wantsToOpen }: CoolDownExchange
-): ReadonlyArray<string | number> => [
-  key,
-  client,
-  closedMillis,
-  hasOpened ? 1 : 0,
-  wantsToOpen ? 1 : 0,
-  probeMillis,
-  atMostMillis
-]
-
 /**
  * The only script, on one key, on the clock of Redis. The key is a hash: `until` when the server wants no sends,
  * `closing` identifies that closing, `holder` and `probe` say who probes, and until when. It exists while the resource
  * is not open, and expires if it is never opened.
  */
-export const coolDownScript = Redis.script(exchangeArguments, {
-  numberOfKeys: 1,
-  lua: `${luaPrelude}
-local key, client, closed, opened, wants = KEYS[1], ARGV[1], tonumber(ARGV[2]), ARGV[3] == "1", ARGV[4] == "1"
-local lease, most = tonumber(ARGV[5]), tonumber(ARGV[6])
+export const coolDownScript = Redis.script(
+  (settings: CoolDownSettings, exchange: CoolDownExchange) => scriptArguments(settings, exchange),
+  {
+    numberOfKeys: 1,
+    lua: `${luaPrelude}
+local client, closed, lease, most = sent.client, sent.closedMillis, sent.probeMillis, sent.atMostMillis
 local stored = redis.call("HMGET", key, "until", "closing", "holder", "probe")
 local ends, closing = amount(stored[1]) or 0, stored[2] or ""
 local holder, probe = stored[3] or "", amount(stored[4]) or 0
@@ -90,20 +79,21 @@ end
 if closed > 0 and now + closed > ends then
   ends, closing, holder, probe = now + closed, client .. ":" .. exact(now), "", 0
   keep()
-elseif opened and holder == client and closing ~= "" and now >= ends then
+elseif sent.hasOpened and holder == client and closing ~= "" and now >= ends then
   redis.call("DEL", key)
   return { 0, 0, "" }
 end
 if closing == "" then return { 0, 0, "" } end
 if now < ends then return { 1, math.ceil(ends - now), closing } end
-if wants and (holder == "" or holder == client or probe <= now) then
+if sent.wantsToOpen and (holder == "" or holder == client or probe <= now) then
   holder, probe = client, now + lease
   keep()
 end
 if holder == client then return { 3, 0, closing } end
 return { 2, math.max(0, math.ceil(probe - now)), closing }
 `
-}).withReturnType<unknown>()
+  }
+).withReturnType<unknown>()
 
 /** The reply, or `undefined` if it is invalid. */
 export const coolDownReplyOf = (answer: unknown): CoolDownReply | undefined => {

@@ -184,11 +184,21 @@ export const reasonOf = (cause: Cause.Cause<unknown>): string => {
   return sayings.find((saying) => saying !== undefined) ?? "an unknown error"
 }
 
+/** What a script is called with: its one key, and settings and report as JSON, which it reads by name. */
+export const scriptArguments = (
+  { key, ...settings }: { readonly key: string },
+  report: object
+): ReadonlyArray<string> => [
+  key,
+  JSON.stringify({ ...settings, ...report })
+]
+
 /**
- * How a script begins: `amount` of a field is `nil` for anything else that others may have written there, `exact` is a
+ * How a script begins: `sent` is what it is called with, `amount` of a field is `nil` for anything else that others may have written there, `exact` is a
  * number as text without a loss, and `now` is on the clock of Redis.
  */
 export const luaPrelude = `
+local key, sent = KEYS[1], cjson.decode(ARGV[1])
 local function amount(text)
   local read = tonumber(text)
   return read and read >= 0 and read < math.huge and read or nil

@@ -15,7 +15,8 @@ import {
   type LookTerms,
   luaPrelude,
   numberOf,
-  RegularTopic
+  RegularTopic,
+  scriptArguments
 } from "./exchange.ts"
 import { joining, type SharedOptions, type ValidGate, validShared } from "./fleet.ts"
 
@@ -62,23 +63,6 @@ export interface LimiterReply extends FleetCurve {
   readonly measured: number
 }
 
-const exchangeArguments = (settings: LimiterSettings, exchange: LimiterExchange): ReadonlyArray<string | number> => [
-  settings.key,
-  settings.beta,
-  settings.scaleConstant,
-  settings.minFillRate,
-  settings.memberMillis,
-  settings.idleMillis,
-  settings.cutMillis,
-  exchange.client,
-  exchange.rate,
-  exchange.isHungry ? 1 : 0,
-  exchange.isThrottled ? 1 : 0,
-  exchange.cuts,
-  exchange.lastMaxRate,
-  exchange.millis
-]
-
 /**
  * The only script, on one key, on the clock of Redis. The key is a hash: `cuts`, `last` and `at` are the curve;
  * `c:<client>` is what a process sends, whether it would send more, and when it reported that; `level` and `measured` were
@@ -93,22 +77,19 @@ const exchangeArguments = (settings: LimiterSettings, exchange: LimiterExchange)
  * A throttle counts if its send left after all processes knew of the last cut, which already answered the earlier ones. A
  * process that knows of more cuts than Redis restores what Redis has lost.
  */
-export const limiterScript = Redis.script(exchangeArguments, {
-  numberOfKeys: 1,
-  lua: `${luaPrelude}
-local key = KEYS[1]
-local beta, scale, least = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
-local member, idle = tonumber(ARGV[4]), ARGV[5]
-local grace, client, rate, hungry, throttled = tonumber(ARGV[6]), ARGV[7], ARGV[8], ARGV[9], ARGV[10] == "1"
-local knownCuts, knownLast, knownMillis = tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13])
-
+export const limiterScript = Redis.script(
+  (settings: LimiterSettings, exchange: LimiterExchange) => scriptArguments(settings, exchange),
+  {
+    numberOfKeys: 1,
+    lua: `${luaPrelude}
+local beta, scale, least, member = sent.beta, sent.scaleConstant, sent.minFillRate, sent.memberMillis
 local stored = redis.call("HMGET", key, "cuts", "last", "at", "level", "leveled", "measured")
 local cuts, last = math.min(2 ^ 52, amount(stored[1]) or 0), amount(stored[2]) or 0
 local at = math.min(now, amount(stored[3]) or now)
 local level, leveled, measured = amount(stored[4]) or 0, amount(stored[5]) or 0, amount(stored[6]) or 0
-local reports = throttled and knownCuts >= cuts and (cuts == 0 or now - at >= grace)
-if knownCuts > cuts then
-  cuts, last, at, leveled = knownCuts, knownLast, now - knownMillis, 0
+local reports = sent.isThrottled and sent.cuts >= cuts and (cuts == 0 or now - at >= sent.cutMillis)
+if sent.cuts > cuts then
+  cuts, last, at, leveled = sent.cuts, sent.lastMaxRate, now - sent.millis, 0
 end
 
 local function curve()
@@ -154,7 +135,8 @@ local function share(demands, count)
   level = others > 0 and left / others or demands[#demands] + left / count
 end
 
-redis.call("HSET", key, "c:" .. client, rate .. " " .. hungry .. " " .. exact(now))
+redis.call("HSET", key, "c:" .. sent.client,
+  exact(sent.rate) .. (sent.isHungry and " 1 " or " 0 ") .. exact(now))
 local size = redis.call("HLEN", key)
 if reports or now - leveled > 100 + size or now < leveled then
   local demands, count = measure()
@@ -170,10 +152,11 @@ if reports or now - leveled > 100 + size or now < leveled then
   redis.call("HSET", key, "cuts", cuts, "last", exact(last), "at", exact(at), "level", exact(level),
     "leveled", exact(now), "measured", exact(measured))
 end
-redis.call("PEXPIRE", key, idle)
+redis.call("PEXPIRE", key, string.format("%.0f", sent.idleMillis))
 return { cuts, exact(last), exact(now - at), exact(level / curve()), exact(measured) }
 `
-}).withReturnType<unknown>()
+  }
+).withReturnType<unknown>()
 
 /** The reply, or `undefined` if it is invalid. */
 export const limiterReplyOf = (answer: unknown): LimiterReply | undefined => {

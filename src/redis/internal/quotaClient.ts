@@ -3,7 +3,16 @@ import * as Effect from "effect/Effect"
 import * as Redis from "effect/persistence/Redis"
 import type { StoreOptions } from "../../quota/internal/memoryStore.ts"
 import { ResizableStore } from "../../quota/internal/resizableStore.ts"
-import { type Exchange, type Exchanges, type Look, lostMillis, luaPrelude, numberOf, type Topic } from "./exchange.ts"
+import {
+  type Exchange,
+  type Exchanges,
+  type Look,
+  lostMillis,
+  luaPrelude,
+  numberOf,
+  scriptArguments,
+  type Topic
+} from "./exchange.ts"
 
 /** A set of updates for Redis: applied once, or not at all. */
 export interface Section {
@@ -141,32 +150,18 @@ export interface QuotaReply {
 /** The most expired entries that one exchange removes: all users of Redis wait for it. */
 const mostExpired = 100
 
-const sectionArguments = (section: Section): ReadonlyArray<string | number> => [
-  section.sequence,
-  section.deposit,
-  section.returned.length,
-  ...section.returned,
-  section.spent.length,
-  ...section.spent
-]
-
-const exchangeArguments = (settings: QuotaSettings, exchange: QuotaExchange): ReadonlyArray<string | number> => [
-  settings.key,
-  settings.capacity,
-  settings.initial,
-  settings.refillPerSecond / 1000,
-  settings.leaseMillis,
-  settings.leaseMillis + 2 * lostMillis,
-  // A time to live in Redis is a whole number, and 0 would mean none at all.
-  Math.min(Math.ceil(settings.idleMillis), Number.MAX_SAFE_INTEGER),
-  exchange.client,
-  exchange.sequence,
-  settings.inOrder ? 1 : 0,
-  exchange.sections.length,
-  ...exchange.sections.flatMap(sectionArguments),
-  exchange.wanted.length,
-  ...exchange.wanted.map(leaseOf)
-]
+const exchangeArguments = (settings: QuotaSettings, exchange: QuotaExchange): ReadonlyArray<string> =>
+  scriptArguments(settings, {
+    ...exchange,
+    // When a section was closed is on the clock of this process.
+    sections: exchange.sections.map(({ deposit, returned, sequence, spent }) => ({
+      sequence,
+      deposit,
+      returned,
+      spent
+    })),
+    wanted: exchange.wanted.map(leaseOf)
+  })
 
 /**
  * The only script: a whole exchange in one atomic step, on one key, on the clock of Redis.
@@ -184,16 +179,7 @@ const exchangeArguments = (settings: QuotaSettings, exchange: QuotaExchange): Re
 export const quotaScript = Redis.script(exchangeArguments, {
   numberOfKeys: 1,
   lua: `${luaPrelude}
-local key = KEYS[1]
-local capacity, initial, refill = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
-local lease, remembered, idle = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
-local client, sequence, inOrder = ARGV[7], tonumber(ARGV[8]), ARGV[9] == "1"
-local position = 9
-local function text()
-  position = position + 1
-  return ARGV[position]
-end
-local function number() return tonumber(text()) end
+local capacity, refill, client = sent.capacity, sent.refillPerSecond / 1000, sent.client
 -- An answer is an integer of 64 bits.
 local function millisFor(amount) return math.max(1, math.min(2 ^ 53, math.ceil(amount / refill))) end
 local function valueOf(member)
@@ -202,9 +188,9 @@ local function valueOf(member)
 end
 
 local last = valueOf("seq:" .. client) or 0
-if sequence <= last then return redis.error_reply("STALE exchange") end
+if sent.sequence <= last then return redis.error_reply("STALE exchange") end
 
-local tokens = valueOf("tokens") or initial
+local tokens = valueOf("tokens") or sent.initial
 local before = valueOf("capacity") or capacity
 if before ~= capacity then tokens = tokens / before * capacity end
 local function add(amount) tokens = math.max(0, math.min(capacity, tokens + amount)) end
@@ -228,17 +214,11 @@ for _, member in ipairs(redis.call("ZRANGEBYSCORE", key, "(0", exact(now), "LIMI
   end
 end
 
-for _ = 1, number() do
-  local isNew = number() > last
-  local deposit = number()
-  if isNew then add(deposit) end
-  for _ = 1, number() do
-    local name = text()
-    if isNew then add(release(leaseOf(name))) end
-  end
-  for _ = 1, number() do
-    local name = text()
-    if isNew then release(leaseOf(name)) end
+for _, section in ipairs(sent.sections) do
+  if section.sequence > last then
+    add(section.deposit)
+    for _, name in ipairs(section.returned) do add(release(leaseOf(name))) end
+    for _, name in ipairs(section.spent) do release(leaseOf(name)) end
   end
 end
 
@@ -249,16 +229,15 @@ local function set(member, score)
   changed[#changed + 1] = exact(score)
   changed[#changed + 1] = member
 end
-for _ = 1, number() do
-  local name = text()
+for _, name in ipairs(sent.wanted) do
   local cost = tonumber(string.match(name, "[^:]+$"))
   local shortfall = cost - tokens
   if shortfall <= 1e-9 and not waits then
     tokens = math.max(0, tokens - cost)
-    set(leaseOf(name), now + lease)
+    set(leaseOf(name), now + sent.leaseMillis)
     reply[#reply + 1] = 0
   else
-    waits = inOrder
+    waits = sent.inOrder
     reply[#reply + 1] = refill == 0 and -1 or millisFor(shortfall)
   end
 end
@@ -267,11 +246,12 @@ reply[1] = exact(tokens)
 set("tokens", -tokens)
 set("capacity", -capacity)
 set("at", -now)
-set("seq:" .. client, -sequence)
-set("client:" .. client, now + remembered)
+set("seq:" .. client, -sent.sequence)
+set("client:" .. client, now + sent.leaseMillis + ${2 * lostMillis})
 redis.call("ZADD", key, unpack(changed))
 for member in pairs(gone) do redis.call("ZREM", key, member) end
-redis.call("PEXPIRE", key, string.format("%.0f", idle))
+-- A time to live is a whole number, and 0 would mean none at all.
+redis.call("PEXPIRE", key, string.format("%.0f", math.min(2 ^ 53 - 1, math.ceil(sent.idleMillis))))
 return reply
 `
 }).withReturnType<unknown>()
