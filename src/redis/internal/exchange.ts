@@ -280,6 +280,8 @@ const exitWithin = <A, E>(fiber: Fiber.Fiber<A, E>, millis: number): Effect.Effe
  */
 export class Exchanges {
   readonly random: Random.Random
+  /** What is exchanged: it sets itself. */
+  topic!: Topic<any>
   /** The name of this process. */
   readonly name = crypto.randomUUID()
   /** Whether the process decides without Redis. */
@@ -346,8 +348,8 @@ export class Exchanges {
   }
 
   /** Runs exchanges until the scope is closed; then the process decides alone. */
-  start<Reply extends object>(topic: Topic<Reply>): Effect.Effect<void, never, Scope.Scope> {
-    const run = Effect.onExit(this.run(topic), () => Effect.sync(() => this.decideAlone(topic)))
+  start(): Effect.Effect<void, never, Scope.Scope> {
+    const run = Effect.onExit(this.run(), () => Effect.sync(() => this.decideAlone()))
     return Effect.flatMap(Effect.forkIn(run, this.scope), (loop) => {
       this.loop = loop
       return Effect.addFinalizer((exit) => closeWithin(this.scope, exit, this.timeoutMillis))
@@ -364,9 +366,9 @@ export class Exchanges {
   }
 
   /** The process decides alone until Redis responds. */
-  decideAlone(topic: Topic<any>): void {
+  decideAlone(): void {
     this.isAlone = true
-    topic.decideAlone()
+    this.topic.decideAlone()
   }
 
   /** There is something to send, perhaps earlier than expected. */
@@ -375,34 +377,33 @@ export class Exchanges {
     this.wake?.()
   }
 
-  private run<Reply extends object>(topic: Topic<Reply>): Effect.Effect<void> {
-    const member = { goAlong: () => this.goAlong(topic) }
+  private run(): Effect.Effect<void> {
     const loop: Effect.Effect<void> = Effect.suspend(() => {
-      this.batches.delete(member)
+      this.batches.delete(this)
       if (this.isDone !== undefined && (this.isAlone || this.isDone())) return Effect.void
       this.isSignaled = false
-      if (this.isAlong) return Effect.andThen(this.exchange(topic), loop)
-      const millis = Math.ceil(this.pauseMillis(topic))
+      if (this.isAlong) return Effect.andThen(this.exchange, loop)
+      const millis = Math.ceil(this.pauseMillis())
       if (millis > 0) {
-        if (millis < Infinity) this.batches.add(member)
+        if (millis < Infinity) this.batches.add(this)
         return Effect.andThen(this.pause(millis), loop)
       }
       // Other fibers that are ready may have something to send along.
-      return Effect.andThen(Effect.andThen(Effect.yieldNow, this.turn(topic)), loop)
+      return Effect.andThen(Effect.andThen(Effect.yieldNow, this.turn), loop)
     })
-    return Effect.ensuring(loop, Effect.sync(() => this.batches.delete(member)))
+    return Effect.ensuring(loop, Effect.sync(() => this.batches.delete(this)))
   }
 
-  private goAlong(topic: Topic<any>): void {
-    if (this.isAlone || !topic.mayGoAlong(this.nowMillis)) return
+  goAlong(): void {
+    if (this.isAlone || !this.topic.mayGoAlong(this.nowMillis)) return
     this.isAlong = true
     this.signal()
   }
 
-  private pauseMillis(topic: Topic<any>): number {
+  private pauseMillis(): number {
     if (this.isDone !== undefined) return 0
     const now = this.nowMillis
-    const millis = topic.pauseMillis(now)
+    const millis = this.topic.pauseMillis(now)
     return this.isAlone ? Math.max(millis, this.retryInMillis(now)) : millis
   }
 
@@ -424,27 +425,23 @@ export class Exchanges {
   }
 
   /** Others of the process that have something to send go along. */
-  private turn<Reply extends object>(topic: Topic<Reply>): Effect.Effect<void> {
-    return Effect.suspend(() => {
-      this.batches.begin(this.random)
-      return this.exchange(topic)
-    })
-  }
+  private readonly turn = Effect.suspend(() => {
+    this.batches.begin(this.random)
+    return this.exchange
+  })
 
-  private exchange<Reply extends object>(topic: Topic<Reply>): Effect.Effect<void> {
-    return Effect.suspend(() => {
-      this.isAlong = false
-      this.spread = this.batches.spread
-      const exchange = topic.next(this.sentAtMillis = this.nowMillis)
-      return Effect.flatMap(
-        this.replyTo(exchange),
-        (reply) => typeof reply === "string" ? this.failed(topic, exchange, reply) : this.answered(exchange, reply)
-      )
-    })
-  }
+  private readonly exchange = Effect.suspend(() => {
+    this.isAlong = false
+    this.spread = this.batches.spread
+    const exchange = this.topic.next(this.sentAtMillis = this.nowMillis)
+    return Effect.flatMap(
+      this.replyTo(exchange),
+      (reply) => typeof reply === "string" ? this.failed(exchange, reply) : this.answered(exchange, reply)
+    )
+  })
 
   /** The reply in time, or why there is none. A late response is not awaited, but known to be on its way. */
-  private replyTo<Reply extends object>({ ask, replyOf }: Exchange<Reply>): Effect.Effect<Reply | string> {
+  private replyTo({ ask, replyOf }: Exchange<object>): Effect.Effect<object | string> {
     const { timeoutMillis } = this
     return Effect.flatMap(
       Effect.forkIn(Effect.flatMap(this.connection, ask), this.scope, { startImmediately: true }),
@@ -460,23 +457,19 @@ export class Exchanges {
   }
 
   /** When waiting code gets the response, the log already says which side decides. */
-  private answered<Reply extends object>(exchange: Exchange<Reply>, reply: Reply): Effect.Effect<void> {
+  private answered(exchange: Exchange<any>, reply: object): Effect.Effect<void> {
     const { isAlone, isDown } = this
     this.isAlone = this.isDown = false
     const answer = Effect.sync(() => exchange.answered(reply))
     return isAlone ? Effect.andThen(this.terms.onChange(undefined, isDown), answer) : answer
   }
 
-  private failed<Reply extends object>(
-    topic: Topic<Reply>,
-    exchange: Exchange<Reply>,
-    reason: string
-  ): Effect.Effect<void> {
+  private failed(exchange: Exchange<any>, reason: string): Effect.Effect<void> {
     const isNews = !this.isDown
     this.isAlone = this.isDown = true
     this.retryAtMillis = this.nowMillis + this.times.retryMillis
     exchange.failed?.()
-    const alone = Effect.sync(() => topic.decideAlone())
+    const alone = Effect.sync(() => this.topic.decideAlone())
     return isNews ? Effect.andThen(this.terms.onChange(reason, true), alone) : alone
   }
 
@@ -506,7 +499,9 @@ export abstract class RegularTopic<Settings, Reply extends object> implements To
   protected isActive = false
   protected look: Look = anytime
 
-  constructor(protected terms: LookTerms<Settings>, protected readonly exchanges: Exchanges) {}
+  constructor(protected terms: LookTerms<Settings>, protected readonly exchanges: Exchanges) {
+    exchanges.topic = this
+  }
 
   /** Whether there is something to ask. */
   protected abstract get hasReason(): boolean

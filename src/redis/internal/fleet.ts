@@ -99,7 +99,7 @@ export const joining = <Settings>(kind: string) => {
     Effect.gen(function*() {
       const exchanges = yield* Exchanges.make({ ...times, connect, onChange: (reason) => log(name, reason) })
       const client = topic(terms, exchanges)
-      yield* exchanges.start(client)
+      yield* exchanges.start()
       return ({ terms, times }: ValidGate<unknown, Settings>) => {
         exchanges.change(times)
         client.change(terms)

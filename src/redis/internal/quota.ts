@@ -261,10 +261,10 @@ export const opened = ({ name, store: options, terms, times }: Valid, connect: C
     const lost = () => warnLost(context, Context.get(context, Clock.Clock), name)
     const client = new QuotaClient(terms, exchanges, lost, tokens)
     const isConnected = connect.isConnected()
-    if (!isConnected) exchanges.decideAlone(client)
+    if (!isConnected) exchanges.decideAlone()
     yield* show(resource, !isConnected)
     yield* Effect.addFinalizer(() => show(resource, false))
-    yield* exchanges.start(client)
+    yield* exchanges.start()
     yield* Effect.addFinalizer(() => client.finish)
     const tooSmall = (cost: number, capacity: number, clock: Clock.Clock) =>
       warnFallbackTooSmall(context, clock, cost, capacity)

@@ -340,6 +340,7 @@ export class QuotaClient implements Topic<QuotaReply> {
     tokens = terms.settings.initial
   ) {
     this.tokens = tokens
+    exchanges.topic = this
     // Expired leases need no report any more.
     this.outbox = new Outbox(terms.settings.capacity, terms.settings.leaseMillis, (isLease) => {
       const soonEnough = isLease ? this.nowMillis + this.terms.flushMillis : Infinity

@@ -148,21 +148,15 @@ class SdkToken extends Deliverable implements StandardRetryToken {
 }
 
 /** The facts in what the SDK reports about a failure, if our own classifier does not know it. */
-const byType = ({ errorType }: RetryErrorInfo): RetryInfo.RetryInfo | undefined => {
-  switch (errorType) {
-    case "THROTTLING":
-      return RetryInfo.throttled()
-    case "TRANSIENT":
-      return RetryInfo.transient
-    default:
-      return undefined
-  }
-}
+const byType: ReadonlyMap<unknown, RetryInfo.RetryInfo> = new Map([
+  ["THROTTLING", RetryInfo.throttled()],
+  ["TRANSIENT", RetryInfo.transient]
+])
 
 const infoOf = (info: RetryErrorInfo): Effect.Effect<RetryInfo.RetryInfo | undefined> =>
   Effect.gen(function*() {
     const classifier = yield* CurrentClassifier
-    const facts = Option.getOrUndefined(classify(classifier, info.error)) ?? byType(info)
+    const facts = Option.getOrUndefined(classify(classifier, info.error)) ?? byType.get(info.errorType)
     if (facts === undefined || facts.retryAfter !== undefined || !(info.retryAfterHint instanceof Date)) return facts
     const retryAfter = info.retryAfterHint.getTime() - (yield* Clock.currentTimeMillis)
     return RetryInfo.make({ ...facts, retryAfter: Math.min(retryAfter, Number.MAX_SAFE_INTEGER) })
