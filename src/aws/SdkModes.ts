@@ -70,11 +70,10 @@ export interface SdkMode {
 }
 
 interface Settings {
-  readonly maxAttempts: number
   readonly maxMillis: number
 }
 
-/** What an SDK does, its settings given. */
+/** What an SDK does with these settings. */
 interface Row {
   readonly delays: RetryPolicy.RetryPolicy
   readonly classifier: RetryClassifier.RetryClassifier
@@ -84,34 +83,23 @@ interface Row {
   readonly quota?: Layer.Layer<RetryQuota.RetryQuota>
 }
 
-const modeOf = (
-  policy: SdkMode["policy"],
-  classifier: RetryClassifier.RetryClassifier,
-  quota: Layer.Layer<RetryQuota.RetryQuota>
-): SdkMode => ({
-  policy,
-  adaptive: RetryPolicy.requires(policy, AdaptiveRateLimiter),
-  classifier,
-  layer: Layer.merge(quota, RetryClassifier.layer(classifier))
-})
-
-const settingsOf = (name: string, options: Options, defaultAttempts = 3): Settings => {
+const mode = (name: string, row: (settings: Settings) => Row, attempts = 3) => (options: Options = {}): SdkMode => {
   const check = checksOf(`SdkModes.${name}`, options)
-  return rejectUnknown(check, options, {
-    maxAttempts: check.count("maxAttempts", options.maxAttempts, 1, defaultAttempts),
-    maxMillis: check.positiveDuration("maxBackoff", options.maxBackoff, 20_000)
-  })
-}
-
-const mode = (name: string, row: (settings: Settings) => Row, defaultAttempts?: number) => (options: Options = {}) => {
-  const settings = settingsOf(name, options, defaultAttempts)
-  const { classifier, costs = { cost: 5, timeoutCost: 10 }, delays, quota = RetryQuota.layer() } = row(settings)
+  const maxAttempts = check.count("maxAttempts", options.maxAttempts, 1, attempts)
+  const maxMillis = check.positiveDuration("maxBackoff", options.maxBackoff, 20_000)
+  rejectUnknown(check, options)
+  const { classifier, costs = { cost: 5, timeoutCost: 10 }, delays, quota = RetryQuota.layer() } = row({ maxMillis })
   const policy = delays.pipe(
-    RetryPolicy.maxAttempts(settings.maxAttempts),
+    RetryPolicy.maxAttempts(maxAttempts),
     RetryPolicy.whileRetryable,
     RetryPolicy.quotaGated(costs)
   )
-  return modeOf(policy, classifier, quota)
+  return {
+    policy,
+    adaptive: RetryPolicy.requires(policy, AdaptiveRateLimiter),
+    classifier,
+    layer: Layer.merge(quota, RetryClassifier.layer(classifier))
+  }
 }
 
 /** `b * min(base * 2^(n - 1), cap)`. */
@@ -291,11 +279,11 @@ export const rust = /* @__PURE__ */ mode("rust", (settings) => ({
  * @category constructors
  * @since 0.1.0
  */
-export const kotlin = (options: Options = {}): SdkMode => {
-  const { maxAttempts, maxMillis } = settingsOf("kotlin", options)
-  const { layer, policy } = Kotlin.standardRetryStrategy({ maxAttempts, delayProvider: { maxBackoff: maxMillis } })
-  return modeOf(policy, Kotlin.awsRetryPolicy, layer)
-}
+export const kotlin = /* @__PURE__ */ mode("kotlin", ({ maxMillis }) => ({
+  delays: Kotlin.exponentialBackoffWithJitter({ maxBackoff: maxMillis }),
+  costs: { cost: 5, throttlingCost: 10, timeoutCost: 10 },
+  classifier: Kotlin.awsRetryPolicy
+}))
 
 const networking = (): ReadonlySet<string> =>
   new Set([...codes.awsTransientCodes, "IDPCommunicationError", "InternalError"])
