@@ -88,7 +88,7 @@ describe("a quota that 100,000 processes have used within the hour", () => {
       const redis = yield* connect(port)
       yield* Effect.forEach(
         Array.from({ length: 100_000 }, (_, id) => id),
-        (id) => exchange(redis, id % 1000 === 0 ? [{ id, cost: 1 }] : []),
+        (id) => exchange(redis, id % 1000 === 0 ? [`${id}:1`] : []),
         { concurrency: 500, discard: true }
       )
       yield* Effect.sleep(1100)

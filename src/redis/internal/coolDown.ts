@@ -1,6 +1,5 @@
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Redis from "effect/persistence/Redis"
 import * as Random from "effect/Random"
 import * as CoolDown from "../../gates/CoolDown.ts"
 import { CoolDownGate, type CoolDownOptions, type Peers } from "../../gates/internal/coolDownGate.ts"
@@ -11,10 +10,9 @@ import {
   type Exchange,
   type Exchanges,
   type LookTerms,
-  luaPrelude,
   numberOf,
   RegularTopic,
-  scriptArguments
+  scriptOf
 } from "./exchange.ts"
 import { joining, type SharedOptions, type ValidGate, validShared } from "./fleet.ts"
 
@@ -55,11 +53,7 @@ const states = ["free", "closed", "others", "yours"] as const
  * `closing` identifies that closing, `holder` and `probe` say who probes, and until when. It exists while the resource
  * is not open, and expires if it is never opened.
  */
-export const coolDownScript = Redis.script(
-  (settings: CoolDownSettings, exchange: CoolDownExchange) => scriptArguments(settings, exchange),
-  {
-    numberOfKeys: 1,
-    lua: `${luaPrelude}
+export const coolDownScript = scriptOf<CoolDownSettings, CoolDownExchange>(`
 local client, closed, lease, most = sent.client, sent.closedMillis, sent.probeMillis, sent.atMostMillis
 local stored = redis.call("HMGET", key, "until", "closing", "holder", "probe")
 local ends, closing = amount(stored[1]) or 0, stored[2] or ""
@@ -91,9 +85,7 @@ if sent.wantsToOpen and (holder == "" or holder == client or probe <= now) then
 end
 if holder == client then return { 3, 0, closing } end
 return { 2, math.max(0, math.ceil(probe - now)), closing }
-`
-  }
-).withReturnType<unknown>()
+`)
 
 /** The reply, or `undefined` if it is invalid. */
 export const coolDownReplyOf = (answer: unknown): CoolDownReply | undefined => {

@@ -184,20 +184,8 @@ export const reasonOf = (cause: Cause.Cause<unknown>): string => {
   return sayings.find((saying) => saying !== undefined) ?? "an unknown error"
 }
 
-/** What a script is called with: its one key, and settings and report as JSON, which it reads by name. */
-export const scriptArguments = (
-  { key, ...settings }: { readonly key: string },
-  report: object
-): ReadonlyArray<string> => [
-  key,
-  JSON.stringify({ ...settings, ...report })
-]
-
-/**
- * How a script begins: `sent` is what it is called with, `amount` of a field is `nil` for anything else that others may have written there, `exact` is a
- * number as text without a loss, and `now` is on the clock of Redis.
- */
-export const luaPrelude = `
+/** How scripts begin: `amount` of a field is `nil` for anything else that others may have written there. */
+const luaPrelude = `
 local key, sent = KEYS[1], cjson.decode(ARGV[1])
 local function amount(text)
   local read = tonumber(text)
@@ -206,6 +194,16 @@ end
 local function exact(amount) return string.format("%.17g", amount) end
 local time = redis.call("TIME")
 local now = tonumber(time[1]) * 1000 + tonumber(time[2]) / 1000`
+
+/**
+ * The one script of something that is shared: on one key, on the clock of Redis. In Lua, `sent` has settings and report
+ * by name, `now` is the time, and `exact` writes a number without a loss.
+ */
+export const scriptOf = <Settings extends { readonly key: string }, Report extends object>(lua: string) =>
+  Redis.script(
+    ({ key, ...settings }: Settings, report: Report) => [key, JSON.stringify({ ...settings, ...report })],
+    { numberOfKeys: 1, lua: luaPrelude + lua }
+  ).withReturnType<unknown>()
 
 /** A number in an answer of Redis; NaN for anything else. */
 export const numberOf = (value: unknown): number =>

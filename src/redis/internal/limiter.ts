@@ -1,6 +1,5 @@
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Redis from "effect/persistence/Redis"
 import * as AdaptiveRateLimiter from "../../gates/AdaptiveRateLimiter.ts"
 import { AdaptiveGate, type AdaptiveOptions, initial } from "../../gates/internal/adaptiveGate.ts"
 import { checksOf } from "../../internal/checks.ts"
@@ -13,10 +12,9 @@ import {
   type Exchange,
   type Exchanges,
   type LookTerms,
-  luaPrelude,
   numberOf,
   RegularTopic,
-  scriptArguments
+  scriptOf
 } from "./exchange.ts"
 import { joining, type SharedOptions, type ValidGate, validShared } from "./fleet.ts"
 
@@ -77,11 +75,7 @@ export interface LimiterReply extends FleetCurve {
  * A throttle counts if its send left after all processes knew of the last cut, which already answered the earlier ones. A
  * process that knows of more cuts than Redis restores what Redis has lost.
  */
-export const limiterScript = Redis.script(
-  (settings: LimiterSettings, exchange: LimiterExchange) => scriptArguments(settings, exchange),
-  {
-    numberOfKeys: 1,
-    lua: `${luaPrelude}
+export const limiterScript = scriptOf<LimiterSettings, LimiterExchange>(`
 local beta, scale, least, member = sent.beta, sent.scaleConstant, sent.minFillRate, sent.memberMillis
 local stored = redis.call("HMGET", key, "cuts", "last", "at", "level", "leveled", "measured")
 local cuts, last = math.min(2 ^ 52, amount(stored[1]) or 0), amount(stored[2]) or 0
@@ -154,9 +148,7 @@ if reports or now - leveled > 100 + size or now < leveled then
 end
 redis.call("PEXPIRE", key, string.format("%.0f", sent.idleMillis))
 return { cuts, exact(last), exact(now - at), exact(level / curve()), exact(measured) }
-`
-  }
-).withReturnType<unknown>()
+`)
 
 /** The reply, or `undefined` if it is invalid. */
 export const limiterReplyOf = (answer: unknown): LimiterReply | undefined => {

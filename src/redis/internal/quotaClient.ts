@@ -1,18 +1,8 @@
 import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import * as Redis from "effect/persistence/Redis"
 import type { StoreOptions } from "../../quota/internal/memoryStore.ts"
 import { ResizableStore } from "../../quota/internal/resizableStore.ts"
-import {
-  type Exchange,
-  type Exchanges,
-  type Look,
-  lostMillis,
-  luaPrelude,
-  numberOf,
-  scriptArguments,
-  type Topic
-} from "./exchange.ts"
+import { type Exchange, type Exchanges, type Look, lostMillis, numberOf, scriptOf, type Topic } from "./exchange.ts"
 
 /** A set of updates for Redis: applied once, or not at all. */
 export interface Section {
@@ -97,7 +87,13 @@ export class Outbox {
     this.open = new Draft()
     this.closed = this.closed.filter(({ closedAtMillis }) => nowMillis - closedAtMillis < this.keptMillis)
     if (!draft.isEmpty) this.closed.push(draft)
-    return { sequence: this.sequence, sections: [...this.closed] }
+    const sections = this.closed.map(({ deposit, returned, sequence, spent }) => ({
+      sequence,
+      deposit,
+      returned,
+      spent
+    }))
+    return { sequence: this.sequence, sections }
   }
 
   /** Redis has applied everything up to this exchange. */
@@ -122,20 +118,21 @@ export interface QuotaSettings {
 }
 
 /** Requested tokens, under an id that is used once. */
-export interface Wanted {
+interface Wanted {
   readonly id: number
   readonly cost: number
 }
 
 /** The name of a client's held tokens. */
-export const leaseOf = ({ cost, id }: Wanted): string => `${id}:${cost}`
+const leaseOf = ({ cost, id }: Wanted): string => `${id}:${cost}`
 
 /** One exchange: updates first, then requests. */
 export interface QuotaExchange {
   readonly client: string
   readonly sequence: number
   readonly sections: ReadonlyArray<Section>
-  readonly wanted: ReadonlyArray<Wanted>
+  /** The names of the tokens that are asked for. */
+  readonly wanted: ReadonlyArray<string>
 }
 
 /** The response of Redis. */
@@ -150,19 +147,6 @@ export interface QuotaReply {
 /** The most expired entries that one exchange removes: all users of Redis wait for it. */
 const mostExpired = 100
 
-const exchangeArguments = (settings: QuotaSettings, exchange: QuotaExchange): ReadonlyArray<string> =>
-  scriptArguments(settings, {
-    ...exchange,
-    // When a section was closed is on the clock of this process.
-    sections: exchange.sections.map(({ deposit, returned, sequence, spent }) => ({
-      sequence,
-      deposit,
-      returned,
-      spent
-    })),
-    wanted: exchange.wanted.map(leaseOf)
-  })
-
 /**
  * The only script: a whole exchange in one atomic step, on one key, on the clock of Redis.
  *
@@ -176,9 +160,7 @@ const exchangeArguments = (settings: QuotaSettings, exchange: QuotaExchange): Re
  * Everything is computed first. The first write is one that Redis refuses when it is out of memory or read-only, so
  * either everything is written or nothing.
  */
-export const quotaScript = Redis.script(exchangeArguments, {
-  numberOfKeys: 1,
-  lua: `${luaPrelude}
+export const quotaScript = scriptOf<QuotaSettings, QuotaExchange>(`
 local capacity, refill, client = sent.capacity, sent.refillPerSecond / 1000, sent.client
 -- An answer is an integer of 64 bits.
 local function millisFor(amount) return math.max(1, math.min(2 ^ 53, math.ceil(amount / refill))) end
@@ -253,8 +235,7 @@ for member in pairs(gone) do redis.call("ZREM", key, member) end
 -- A time to live is a whole number, and 0 would mean none at all.
 redis.call("PEXPIRE", key, string.format("%.0f", math.min(2 ^ 53 - 1, math.ceil(sent.idleMillis))))
 return reply
-`
-}).withReturnType<unknown>()
+`)
 
 /** The reply, or `undefined` if it is invalid. */
 export const quotaReplyOf = (answer: unknown, wanted: number): QuotaReply | undefined => {
@@ -466,7 +447,7 @@ export class QuotaClient implements Topic<QuotaReply> {
     const { sequence, sections } = this.outbox.close(now)
     this.flush = undefined
     const settings = this.isNew ? { ...this.terms.settings, initial: this.tokens } : this.terms.settings
-    const report = { client: this.exchanges.name, sequence, sections, wanted: questions.asks }
+    const report = { client: this.exchanges.name, sequence, sections, wanted: questions.asks.map(leaseOf) }
     return {
       ask: (redis) => redis.eval(quotaScript)(settings, report),
       replyOf: (answer) => quotaReplyOf(answer, report.wanted.length),
