@@ -232,8 +232,6 @@ const byTraits = (error: unknown): Fault | undefined => {
   return annotations === undefined ? undefined : Traits.faultOf(annotations as Traits.Traits)
 }
 
-const ofSdk = (fault: unknown): Fault | undefined => fault === "client" || fault === "server" ? fault : undefined
-
 /**
  * Who is at fault, according to the error; none if it does not say. Never throws.
  *
@@ -249,7 +247,7 @@ const ofSdk = (fault: unknown): Fault | undefined => fault === "client" || fault
  */
 export const faultOf = (error: unknown): Option.Option<Fault> => {
   const own = Option.getOrUndefined(fromError(error))?.fault
-  const classified = byTraits(error) ?? (own === "other" ? undefined : own) ?? ofSdk(get(error, "$fault")) ??
+  const classified = byTraits(error) ?? (own === "other" ? undefined : own) ?? Traits.faultOfSdk(error) ??
     Traits.faultOfStatus(statusOf(error))
   return Option.fromNullishOr(classified ?? own)
 }

@@ -1,3 +1,4 @@
+import { get } from "../tryGet.ts"
 import { isRetryStatus } from "./wire.ts"
 
 /** The annotation for Smithy's `@retryable` trait; its value is `{ throttling }`. */
@@ -21,6 +22,12 @@ export interface TraitInfo {
   readonly safety: "Yes" | "No" | "Maybe"
   readonly throttling: boolean
   readonly fault: "client" | "server" | undefined
+}
+
+/** Who is at fault for an error of an AWS SDK, if it says so. */
+export const faultOfSdk = (error: unknown): "client" | "server" | undefined => {
+  const fault = get(error, "$fault")
+  return fault === "client" || fault === "server" ? fault : undefined
 }
 
 /** Who is at fault for a response with this HTTP status. */

@@ -1,5 +1,6 @@
 import type { HttpResponse, ResponseMetadata, RetryableTrait } from "@smithy/types"
 import * as Option from "effect/Option"
+import { faultOfSdk } from "../../../internal/classification/smithyTraits.ts"
 import { Refused } from "../../../internal/refused.ts"
 import { get } from "../../../internal/tryGet.ts"
 import * as RetryClassifier from "../../../RetryClassifier.ts"
@@ -59,23 +60,18 @@ const sdkClassifier = RetryClassifier.followingCause(RetryClassifier.chain([
   special
 ]))
 
-const faultOf = (error: unknown): RetryInfo.Fault | undefined => {
-  const fault = get(error, "$fault")
-  return fault === "client" || fault === "server" ? fault : undefined
-}
-
 /** The facts of an error of the SDK; none if it is unknown. */
 export const classifier: RetryClassifier.RetryClassifier = (error) => {
   const own = RetryInfo.fromError(error)
   if (Option.isSome(own)) return own
-  return Option.map(sdkClassifier(error), (info) => RetryInfo.make({ ...info, fault: faultOf(error) ?? info.fault }))
+  return Option.map(sdkClassifier(error), (info) => RetryInfo.make({ ...info, fault: faultOfSdk(error) ?? info.fault }))
 }
 
 /** The facts of an error that ended a send: those of the classifier, else not retryable. */
 const infoOf = (error: unknown): RetryInfo.RetryInfo =>
   Option.getOrElse(
     RetryClassifier.classify(classifier, error),
-    () => RetryInfo.make({ safety: "No", fault: faultOf(error) })
+    () => RetryInfo.make({ safety: "No", fault: faultOfSdk(error) })
   )
 
 /** Puts a hidden property on an error. An error that cannot take it stays as it is. */
