@@ -26,7 +26,7 @@ interface Has<in A> {
 }
 
 /** What an SDK retries. The defaults are those of most: 14 throttling codes, 2 transient ones, 4 statuses, no 429. */
-export interface ErrorRules {
+interface ErrorRules {
   readonly throttling?: ReadonlySet<string>
   /** Codes that are throttling because of a word in them. */
   readonly throttlingWord?: RegExp

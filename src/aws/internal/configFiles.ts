@@ -23,7 +23,7 @@ export type Kind = "config" | "credentials"
 export type Profile = ReadonlyMap<string, Property>
 
 /** A line that AWS's rules reject. */
-export interface Malformed {
+interface Malformed {
   readonly line: number
   readonly problem: string
 }

@@ -38,7 +38,7 @@ export interface CoolDownExchange {
 }
 
 /** The response of Redis: the resource is free, closed, about to be opened by another process, or by this one. */
-export interface CoolDownReply {
+interface CoolDownReply {
   readonly state: "free" | "closed" | "others" | "yours"
   /** How much longer it is closed, or another process has for its probe, in milliseconds. */
   readonly millis: number
@@ -100,7 +100,7 @@ export const coolDownReplyOf = (answer: unknown): CoolDownReply | undefined => {
 /**
  * What a process reports to the others about one resource, and asks about it.
  */
-export class CoolDownClient extends RegularTopic<CoolDownSettings, CoolDownReply> implements Peers {
+class CoolDownClient extends RegularTopic<CoolDownSettings, CoolDownReply> implements Peers {
   /** Whether this process would open the resource. */
   private wantsToOpen = false
   /** Whether it may, once. */

@@ -24,7 +24,7 @@ interface Member {
  * of its own. Clients write the commands of one step as one message, so a process has one round trip for all that it
  * shares; what becomes of each exchange is known for each.
  */
-export class Batches {
+class Batches {
   /** Where in its spread the exchanges of this turn are repeated: the same place for all, so that they meet again. */
   spread = 0
   private readonly members = new Set<Member>()
@@ -110,7 +110,7 @@ export const kept = (connect: Connect): Effect.Effect<Connect, never, Scope.Scop
 /**
  * Closes what belongs to a connection. One that cannot be closed, for example to a stopped server, blocks nothing.
  */
-export const closeWithin = (
+const closeWithin = (
   scope: Scope.Closeable,
   exit: Exit.Exit<unknown, unknown>,
   millis: number
@@ -221,7 +221,7 @@ export interface Times {
 }
 
 /** The settings of the exchanges with Redis. */
-export interface Terms extends Times {
+interface Terms extends Times {
   readonly connect: Connect
   /**
    * The process decides alone, for this reason, or with Redis; `isNews` is false if no observer was notified that it was
@@ -318,10 +318,7 @@ export class Exchanges {
   }
 
   static make(terms: Terms): Effect.Effect<Exchanges> {
-    return Effect.flatMap(
-      Scope.make(),
-      (scope) => Effect.withFiber((fiber) => Effect.succeed(new Exchanges(terms, fiber, scope)))
-    )
+    return Effect.withFiber((fiber) => Effect.succeed(new Exchanges(terms, fiber, Scope.makeUnsafe())))
   }
 
   get nowMillis(): number {

@@ -58,19 +58,9 @@ export const validShared = (check: Checks, options: SharedOptions, defaultPrefix
   }
 }
 
-/** The two sides that decide, as the log names them. */
-interface Sides {
-  /** Follows "Redis answers again". */
-  readonly shared: string
-  /** Follows "Redis does not answer, ". */
-  readonly alone: string
-}
-
-const fleetOrProcess: Sides = { shared: ", the fleet shares it", alone: "this process decides alone" }
-
 /** Logs which side decides from now on: Redis, or the process for a reason. */
 export const decisionLog =
-  (kind: string, { alone, shared }: Sides = fleetOrProcess) =>
+  (kind: string, shared = ", the fleet shares it", alone = "this process decides alone") =>
   (name: string, reason: string | undefined): Effect.Effect<void> => {
     const subject = `${kind} ${JSON.stringify(name)}`
     return Effect.ignoreCause(

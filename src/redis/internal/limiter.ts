@@ -19,7 +19,7 @@ import {
 import { joining, type SharedOptions, type ValidGate, validShared } from "./fleet.ts"
 
 /** The settings of a shared limiter, sent with every exchange. Rates in sends per second. */
-export interface LimiterSettings {
+interface LimiterSettings {
   /** The key in Redis. */
   readonly key: string
   readonly beta: number
@@ -34,7 +34,7 @@ export interface LimiterSettings {
 }
 
 /** The rate of the fleet: when its curve began, and from which rate. */
-export interface FleetCurve {
+interface FleetCurve {
   /** How often the rate was cut: 0 before the first throttle. */
   readonly cuts: number
   readonly lastMaxRate: number
@@ -161,7 +161,7 @@ export const limiterReplyOf = (answer: unknown): LimiterReply | undefined => {
 }
 
 /** The other processes of a fleet. */
-export interface LimiterPeers {
+interface LimiterPeers {
   /** Redis does not decide: this process does, by its own throttles. */
   readonly isAlone: boolean
   /** A send waits for a token. */
@@ -275,7 +275,7 @@ export class SharedAdaptiveGate<E> extends AdaptiveGate<E> {
 }
 
 /** Reports the sends of a process, and asks for its part of the rate. */
-export class LimiterClient extends RegularTopic<LimiterSettings, LimiterReply> implements LimiterPeers {
+class LimiterClient extends RegularTopic<LimiterSettings, LimiterReply> implements LimiterPeers {
   private isThrottled = false
 
   constructor(

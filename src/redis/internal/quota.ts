@@ -41,7 +41,7 @@ type TooSmall = (cost: number, capacity: number, clock: Clock.Clock) => void
 type Hold = Parameters<Ask>[1]
 
 /** The bucket in Redis, and the local one while Redis does not respond. */
-export class RedisStore implements RetryQuotaStore {
+class RedisStore implements RetryQuotaStore {
   capacity = 0
   successIncrement = 0
   firstAttemptCost = 0
@@ -240,7 +240,7 @@ const show = (resource: string, isOnFallback: boolean): Effect.Effect<void> =>
     ? Effect.void
     : Metric.update(Metric.withAttributes(fallback, { resource }), isOnFallback ? 1 : 0)
 
-const log = decisionLog("retry quota", { shared: " and decides", alone: "the local fallback decides" })
+const log = decisionLog("retry quota", " and decides", "the local fallback decides")
 
 const counting = (resource: string, context: Context.Context<never>): (by: Decider) => void => {
   const counters = {

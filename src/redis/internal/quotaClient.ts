@@ -136,7 +136,7 @@ export interface QuotaExchange {
 }
 
 /** The response of Redis. */
-export interface QuotaReply {
+interface QuotaReply {
   readonly tokens: number
   /** The last exchange of this process that Redis knew of; 0 for none. */
   readonly last: number
