@@ -76,7 +76,7 @@ export const sparesAServiceThatIsDown = Effect.gen(function*() {
 export const survivesAnOutage = Effect.gen(function*() {
   const orders = Kit.service({
     capacity: 100,
-    outages: [{ from: "1 second", until: "4 seconds" }]
+    outages: [{ from: "1 second", to: "4 seconds" }]
   })
   const caller = Effect.exit(load(Effect.as(orders.send, "order")))
   const callers = Array.from(

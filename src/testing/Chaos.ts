@@ -21,16 +21,7 @@ import { also, type Checks, checks, checksOf, rejectUnknown } from "../internal/
 import { clockOf, monotonicMillis } from "../internal/clock.ts"
 import { isObject } from "../internal/invalidField.ts"
 import * as RetryInfo from "../RetryInfo.ts"
-
-/**
- * When an outage begins and ends, counted from when the layer is built. Strings are durations such as `"10 seconds"`.
- */
-interface Window {
-  /** A finite duration of at least 0. Default 0. */
-  readonly from?: Duration.Input | string | undefined
-  /** A duration longer than `from`. Default: forever. */
-  readonly to?: Duration.Input | string | undefined
-}
+import { durationOf, isDuring, type Times, timesOf, type Window } from "./internal/window.ts"
 
 /** The share of sends that are hit: from 0 to 1. Default 1. */
 interface Shared {
@@ -39,7 +30,8 @@ interface Shared {
 
 /**
  * What goes wrong, as in an outage of a scenario in `@effect-retry/lab/Simulator`: sends fail immediately (`fail`), are
- * never answered (`drop`), are held until it ends (`hold`), or take longer (`slow`).
+ * never answered (`drop`), are held until it ends (`hold`), or take longer (`slow`). Times count from when the layer is
+ * built.
  *
  * **Details**
  *
@@ -166,10 +158,8 @@ export class Armed extends Context.Service<Armed, { readonly armed: true }>()("e
 export const armed: Layer.Layer<Armed> = /* @__PURE__ */ Layer.succeed(Armed, { armed: true })
 
 /** A valid outage, in milliseconds. */
-interface Valid {
+interface Valid extends Times {
   readonly kind: Outage["kind"]
-  readonly fromMillis: number
-  readonly toMillis: number
   readonly share: number
   readonly factor: number
   readonly byMillis: number
@@ -184,9 +174,6 @@ const namesOf: { readonly [Kind in Outage["kind"]]: ReadonlyArray<string> } = {
   slow: ["kind", "from", "to", "share", "factor", "by"]
 }
 
-/** Invalid strings are rejected with the other invalid durations. */
-const timeOf = (time: Duration.Input | string | undefined) => time as Duration.Input | undefined
-
 /** How much longer a send takes. */
 const slownessOf = (check: Checks, field: string, outage: Outage): Pick<Valid, "factor" | "byMillis"> => {
   if (outage.kind !== "slow") return { factor: 1, byMillis: 0 }
@@ -196,7 +183,7 @@ const slownessOf = (check: Checks, field: string, outage: Outage): Pick<Valid, "
   }
   return {
     factor: check.between(`${field}.factor`, factor ?? 1, 1, Number.MAX_VALUE),
-    byMillis: check.duration(`${field}.by`, timeOf(by), 0)
+    byMillis: check.duration(`${field}.by`, durationOf(by), 0)
   }
 }
 
@@ -204,18 +191,15 @@ const validOutage = (check: Checks, outage: Outage, index: number): Valid => {
   const field = `outages[${index}]`
   if (!isObject(outage as unknown)) check.reject(field, outage, "an outage")
   const own = checks(check.tag)
-  const { from, kind, to } = outage
+  const { kind } = outage
   check.oneOf(`${field}.kind`, kind, kinds)
   also(own, ...namesOf[kind].map((name) => `${field}.${name}`))
   rejectUnknown(own, outage, undefined, `${field}.`)
-  const fromMillis = check.duration(`${field}.from`, timeOf(from), 0)
-  const toMillis = check.positiveDuration(`${field}.to`, timeOf(to), Infinity)
-  if (toMillis <= fromMillis) check.reject(`${field}.to`, to, "later than from")
-  if (kind === "hold" && toMillis === Infinity) check.reject(`${field}.to`, to, "a finite duration")
+  const times = timesOf(check, `${field}.`, outage)
+  if (kind === "hold" && times.toMillis === Infinity) check.reject(`${field}.to`, outage.to, "a finite duration")
   return {
     kind,
-    fromMillis,
-    toMillis,
+    ...times,
     share: kind === "hold" ? 1 : check.between(`${field}.share`, outage.share ?? 1, 0, 1),
     ...slownessOf(check, field, outage)
   }
@@ -281,9 +265,7 @@ class Sends {
   }
 
   private hits(kind: Valid["kind"], nowMillis: number, luck: number): Valid | undefined {
-    const outage = this.outages.find((each) =>
-      each.kind === kind && nowMillis >= each.fromMillis && nowMillis < each.toMillis
-    )
+    const outage = this.outages.find((each) => each.kind === kind && isDuring(each, nowMillis))
     return outage !== undefined && luck < outage.share ? outage : undefined
   }
 

@@ -480,7 +480,7 @@ const rows: ReadonlyArray<Row> = [
     overload: "slow",
     latency: 1,
     retryAfter: 1,
-    outages: [{ from: 0, until: 1, outcome: Kit.transient }]
+    outages: [{ from: 0, to: 1, outcome: Kit.transient }]
   }),
   row<AdaptiveRateLimiterRedis.Options>("AdaptiveRateLimiterRedis.make", AdaptiveRateLimiterRedis.make, {
     ...limiter,
@@ -713,7 +713,7 @@ describe("the names of options", () => {
     ["estimate of TokenLimiter.make", (estimate) => TokenLimiter.make({ estimate }), [5, 0]],
     ["outages of Chaos.layer", (outages) => Chaos.layer({ outages }), [noObjects[7]]],
     ["an outage of Chaos.layer", (outage) => Chaos.layer({ outages: [outage] })],
-    ["outages of service", (outages) => Kit.service({ capacity: 1, outages }), [noObjects[7]]],
+    ["outages of service", (outages) => Kit.service({ capacity: 1, outages }), noObjects.slice(7, 9)],
     ["an outage of service", (outage) => Kit.service({ capacity: 1, outages: [outage] })],
     ["headers of RetryPropagation.server", (headers) => RetryPropagation.server({ headers })],
     ["limiter of RetryPropagation.server", (limiter) => RetryPropagation.server({ limiter })],

@@ -69,7 +69,7 @@ describe("service", () => {
 
   it.effect("fails from the beginning of an outage until just before its end", () =>
     Effect.gen(function*() {
-      const service = Kit.service({ capacity: 100, outages: [{ from: "1 second", until: "2 seconds" }] })
+      const service = Kit.service({ capacity: 100, outages: [{ from: "1 second", to: "2 seconds" }] })
       const ok: Array<boolean> = []
       for (const pause of [999, 1, 999, 1]) {
         yield* Kit.runToEnd(Effect.sleep(pause))
@@ -82,11 +82,11 @@ describe("service", () => {
   it.effect("has an outcome of its own for an outage, with its latency or that of the service", () =>
     Effect.gen(function*() {
       const from = "0 seconds"
-      const until = "1 second"
-      const slow = Kit.service({ capacity: 1, latency: 20, outages: [{ from, until, outcome: Kit.timeout }] })
+      const to = "1 second"
+      const slow = Kit.service({ capacity: 1, latency: 20, outages: [{ from, to, outcome: Kit.timeout }] })
       assert.strictEqual((yield* Kit.runToEnd(Effect.flip(slow.send)))._tag, "TimedOut")
       assert.strictEqual(yield* Clock.currentTimeMillis, 20)
-      const hangs = Kit.service({ capacity: 1, outages: [{ from, until, outcome: Kit.never }] })
+      const hangs = Kit.service({ capacity: 1, outages: [{ from, to, outcome: Kit.never }] })
       const exit = yield* Effect.timeoutOption(hangs.send, "1 hour").pipe(Kit.runToEnd)
       assert.strictEqual(exit._tag, "None")
     }))
@@ -100,7 +100,7 @@ describe("service", () => {
     }).pipe(Effect.provide([RetryQuota.layer(), Kit.fixedRandom(0)])))
 
   it("has the errors of its outages in its type", () => {
-    const outages = [{ from: 0, until: 1, outcome: Kit.timeout }, { from: 1, until: 2 }]
+    const outages = [{ from: 0, to: 1, outcome: Kit.timeout }, { from: 1, to: 2 }]
     expectTypeOf(Kit.service({ capacity: 1, outages }).send)
       .toEqualTypeOf<Effect.Effect<void, Kit.Throttled | Kit.Transient | Kit.TimedOut>>()
     expectTypeOf(Kit.service({ capacity: 1 }).send).toEqualTypeOf<Effect.Effect<void, Kit.Throttled | Kit.Transient>>()
@@ -112,8 +112,8 @@ describe("service", () => {
       ["latency", { capacity: 1, latency: -1 }],
       ["overload", { capacity: 1, overload: "drop" as "slow" }],
       ["retryAfter", { capacity: 1, retryAfter: NaN }],
-      ["from", { capacity: 1, outages: [{ from: -1, until: 5 }] }],
-      ["until", { capacity: 1, outages: [{ from: 5, until: 5 }] }]
+      ["from", { capacity: 1, outages: [{ from: -1, to: 5 }] }],
+      ["to", { capacity: 1, outages: [{ from: 5, to: 5 }] }]
     ] as const
   ) {
     it(`refuses an impossible ${field}`, () => {

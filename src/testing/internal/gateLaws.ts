@@ -30,28 +30,13 @@ export type Make<R> = Effect.Effect<GateSubject, never, R | Scope.Scope>
 const hourMillis = 3_600_000
 
 /** A law of a gate, with a twin that sees the same except for what the law is about. */
-type Body = (subject: GateSubject, twin: GateSubject) => Effect.Effect<void, unknown, Scope.Scope>
+type Body = (
+  subject: GateSubject,
+  twin: GateSubject
+) => Generator<Effect.Effect<any, unknown, Scope.Scope>, void, never>
 
-const hasPlace: Body = ({ gate }) =>
-  Effect.sync(() => {
-    same("whether the order is a finite number", Number.isFinite(gate.order), true)
-  })
-
-const givesOne: Body = (subject) =>
-  Effect.gen(function*() {
-    for (const attempt of [1, 2, 3, 1000]) {
-      const { passes } = yield* subject.enter(attempt)
-      for (const pass of passes) yield* subject.settle(pass)
-    }
-    const { last } = yield* subject.filled
-    if (last === undefined) return
-    const fiber = yield* Effect.forkChild(last.answered)
-    yield* completes(virtual, hourMillis, fiber)
-    yield* stopped(fiber)
-  })
-
-const holdsBack = (onExceeded: OnExceeded): Body => (subject) =>
-  Effect.gen(function*() {
+const holdsBack = (onExceeded: OnExceeded): Body =>
+  function*(subject) {
     const { last } = yield* subject.filled
     if (onExceeded === "never") return same("whether a send is held back", last !== undefined, false)
     same(`whether one of ${subject.most} sends is held back`, last !== undefined, true)
@@ -60,14 +45,7 @@ const holdsBack = (onExceeded: OnExceeded): Body => (subject) =>
     const found = fiber.pollUnsafe() === undefined ? "waits" : last!.passes.length === 0 ? "refuses" : "lets it pass"
     yield* stopped(fiber)
     same("what becomes of a send that is held back", found, onExceeded)
-  })
-
-const undoes: Body = (subject, twin) =>
-  Effect.gen(function*() {
-    const [first, second] = [yield* subject.room, yield* subject.room]
-    same("how many sends pass after as many were canceled", second, first)
-    same("how many sends pass after as many were canceled", yield* subject.room, yield* twin.room)
-  })
+  }
 
 /** What a program, a server or another library may fail or succeed with. */
 const unreadable = (): ReadonlyArray<unknown> => {
@@ -79,19 +57,6 @@ const unreadable = (): ReadonlyArray<unknown> => {
   return [undefined, null, Number.NaN, Symbol("a"), proxy, new Proxy({}, { get: throwing, ownKeys: throwing })]
 }
 
-const settlesAny: Body = (subject) =>
-  Effect.gen(function*() {
-    for (const value of unreadable()) {
-      for (const _tag of ["Success", "Failure"] as const) {
-        const [own, error] = _tag === "Success" ? [value, undefined] : [undefined, value]
-        for (const pass of (yield* subject.enter()).passes) {
-          const exit = yield* Effect.exit(subject.settle(pass, { _tag, value: own, error, info: undefined }))
-          same("whether a pass can be settled with any value", Exit.isSuccess(exit), true)
-        }
-      }
-    }
-  })
-
 /** Nothing stays full forever. */
 const reopens = (subject: GateSubject, what: string) =>
   Effect.gen(function*() {
@@ -101,23 +66,6 @@ const reopens = (subject: GateSubject, what: string) =>
     yield* stopped(fiber)
     same(`how many sends pass an hour after ${what}`, entry.passes.length, 1)
     for (const pass of entry.passes) yield* subject.settle(pass)
-  })
-
-const recovers: Body = (subject) =>
-  Effect.gen(function*() {
-    for (const ending of endings) {
-      for (const pass of (yield* subject.filled).passes) yield* subject.settle(pass, ending)
-      yield* reopens(subject, `all before have ended with ${ending._tag}`)
-    }
-  })
-
-const backwards: Body = (subject) =>
-  Effect.gen(function*() {
-    yield* virtual.elapse(2 * hourMillis)
-    for (const pass of (yield* subject.filled).passes) yield* subject.settle(pass)
-    const { passes } = yield* Effect.clockWith((clock) => subject.enter(1, earlier(clock, hourMillis)))
-    for (const pass of passes) yield* subject.settle(pass)
-    yield* reopens(subject, "the clock has gone back")
   })
 
 type Driver = <A, E>(send: Effect.Effect<A, E>) => Effect.Effect<A, unknown>
@@ -138,22 +86,6 @@ const through = <A, E, R>(self: Effect.Effect<A, E, R>, gate: SendGate.SendGate)
   const key = tag
   return Effect.updateContext(self, (context: Context.Context<R>) => Context.add(context, key, gate) as typeof context)
 }
-
-const concurrent: Body = (subject) =>
-  Effect.gen(function*() {
-    const witness = new Witness(subject.gate)
-    let sends = 0
-    const send = Effect.suspend(() => {
-      sends++
-      return Effect.sleep(10)
-    })
-    const calls = Effect.replicateEffect(Effect.exit(through(attempt(send), witness)), 30, { concurrency: "unbounded" })
-    const fiber = yield* Effect.forkChild(calls)
-    same("whether 30 sends at the same time come to an end", yield* completes(virtual, hourMillis, fiber), true)
-    yield* Fiber.join(fiber)
-    witness.check()
-    same("how many of 30 sends at the same time are made without a pass", sends - witness.settled, 0)
-  })
 
 /** A gate with room for one send, and a call through it that is interrupted at each step. */
 const swept = <R>(make: Make<R>, driver: Driver) =>
@@ -176,20 +108,6 @@ const swept = <R>(make: Make<R>, driver: Driver) =>
     }
   })
 
-const passesLater: Body = (subject) =>
-  Effect.gen(function*() {
-    const { passes } = yield* subject.filled
-    const { entry, fiber } = yield* subject.waiter
-    for (const pass of passes) yield* subject.settle(pass)
-    same(
-      "whether a waiter passes when the sends before it have ended",
-      yield* completes(virtual, hourMillis, fiber),
-      true
-    )
-    yield* Fiber.join(fiber)
-    same("how many passes a waiter gets", entry.passes.length, 1)
-  })
-
 /** Ends sends, and lets time pass, until the condition holds. */
 const released = (subject: GateSubject, passes: Array<SendGate.Pass>, condition: () => boolean) =>
   Effect.gen(function*() {
@@ -199,45 +117,6 @@ const released = (subject: GateSubject, passes: Array<SendGate.Pass>, condition:
       yield* until(virtual, 0, condition)
     }
     yield* until(virtual, hourMillis, condition)
-  })
-
-const inOrder: Body = (subject) =>
-  Effect.gen(function*() {
-    const { passes } = yield* subject.filled
-    const order: Array<Entry> = []
-    const waiters = yield* Effect.replicateEffect(subject.waiter, 3)
-    // Sends without a place in line are refused.
-    const inLine = waiters.filter(({ fiber }) => fiber.pollUnsafe() === undefined)
-    const look = () => {
-      const passed = inLine.map(({ entry }) => entry).filter((entry) => entry.passes.length > 0)
-      for (const entry of passed.filter((entry) => !order.includes(entry))) {
-        order.push(entry)
-        passes.push(...entry.passes)
-      }
-    }
-    const [first] = passes.splice(0, 1)
-    if (first !== undefined) yield* subject.settle(first)
-    look()
-    const newcomer = yield* subject.enter()
-    if (order.length === 0) same("how many newcomers pass while others wait", newcomer.passes.length, 0)
-    for (let next = 1; next <= inLine.length; next++) {
-      yield* released(subject, passes, () => (look(), order.length >= next))
-    }
-    const places = order.map((entry) => inLine.findIndex((waiter) => waiter.entry === entry) + 1)
-    same("the order in which waiters pass", places.join(), inLine.map((_, place) => place + 1).join())
-    for (const { fiber } of inLine) yield* stopped(fiber)
-  })
-
-const gone: Body = (subject) =>
-  Effect.gen(function*() {
-    const { passes } = yield* subject.filled
-    const [first, second] = [yield* subject.waiter, yield* subject.waiter]
-    yield* Fiber.interrupt(first.fiber)
-    // It may have been refused: then there is a place in line now.
-    const next = second.fiber.pollUnsafe() === undefined ? second : yield* subject.waiter
-    yield* released(subject, passes, () => next.entry.passes.length > 0)
-    same("how many passes one gets behind an interrupted waiter", next.entry.passes.length, 1)
-    same("how many passes an interrupted waiter gets", first.entry.passes.length, 0)
   })
 
 const interrupted = <R>(make: Make<R>) =>
@@ -264,20 +143,8 @@ const interrupted = <R>(make: Make<R>) =>
       }))
   })
 
-const refuses: Body = (subject, twin) =>
-  Effect.gen(function*() {
-    const [own, others] = [yield* subject.filled, yield* twin.filled]
-    for (let count = 0; count < 3; count++) {
-      const { entry, fiber } = yield* subject.waiter
-      yield* Fiber.join(fiber)
-      same("how many passes a refused send gets", entry.passes.length, 0)
-    }
-    for (const pass of [...own.passes, ...others.passes]) pass.cancel()
-    same("how many sends pass after others were refused", yield* subject.room, yield* twin.room)
-  })
-
-const neverSends = (driver: Driver): Body => (subject) =>
-  Effect.gen(function*() {
+const neverSends = (driver: Driver): Body =>
+  function*(subject) {
     yield* subject.filled
     const call = outcomes([ok()], { afterwards: "repeat" })
     let refusal: unknown
@@ -294,30 +161,132 @@ const neverSends = (driver: Driver): Body => (subject) =>
     same("how often a refused call is sent", call.sends, 0)
     const error = Exit.isFailure(exit) && exit.cause.reasons[0]?._tag === "Fail" ? exit.cause.reasons[0].error : exit
     same("the error of a refused call", error, refusal)
-  })
+  }
 
-const ofOne = (onExceeded: OnExceeded): Readonly<Record<string, Body>> => ({
-  "has a place in the order of gates": hasPlace,
-  "gives one pass to each send it admits, and none to others": givesOne,
-  [onExceeded === "never" ? "holds no send back" : "holds a send back when it is full"]: holdsBack(onExceeded),
-  "undoes the effect of passing when a pass is canceled": undoes,
-  "settles a send that ended with any value, even one that cannot be read": settlesAny,
-  "makes no send without a pass, among concurrent fibers": concurrent
-})
+const always: Readonly<Record<string, Body>> = {
+  *"has a place in the order of gates"({ gate }) {
+    yield* Effect.sync(() => same("whether the order is a finite number", Number.isFinite(gate.order), true))
+  },
+  *"gives one pass to each send it admits, and none to others"(subject) {
+    for (const attempt of [1, 2, 3, 1000]) {
+      const { passes } = yield* subject.enter(attempt)
+      for (const pass of passes) yield* subject.settle(pass)
+    }
+    const { last } = yield* subject.filled
+    if (last === undefined) return
+    const fiber = yield* Effect.forkChild(last.answered)
+    yield* completes(virtual, hourMillis, fiber)
+    yield* stopped(fiber)
+  },
+  *"undoes the effect of passing when a pass is canceled"(subject, twin) {
+    const [first, second] = [yield* subject.room, yield* subject.room]
+    same("how many sends pass after as many were canceled", second, first)
+    same("how many sends pass after as many were canceled", yield* subject.room, yield* twin.room)
+  },
+  *"settles a send that ended with any value, even one that cannot be read"(subject) {
+    for (const value of unreadable()) {
+      for (const _tag of ["Success", "Failure"] as const) {
+        const [own, error] = _tag === "Success" ? [value, undefined] : [undefined, value]
+        for (const pass of (yield* subject.enter()).passes) {
+          const exit = yield* Effect.exit(subject.settle(pass, { _tag, value: own, error, info: undefined }))
+          same("whether a pass can be settled with any value", Exit.isSuccess(exit), true)
+        }
+      }
+    }
+  },
+  *"makes no send without a pass, among concurrent fibers"(subject) {
+    const witness = new Witness(subject.gate)
+    let sends = 0
+    const send = Effect.suspend(() => {
+      sends++
+      return Effect.sleep(10)
+    })
+    const calls = Effect.replicateEffect(Effect.exit(through(attempt(send), witness)), 30, { concurrency: "unbounded" })
+    const fiber = yield* Effect.forkChild(calls)
+    same("whether 30 sends at the same time come to an end", yield* completes(virtual, hourMillis, fiber), true)
+    yield* Fiber.join(fiber)
+    witness.check()
+    same("how many of 30 sends at the same time are made without a pass", sends - witness.settled, 0)
+  }
+}
 
 const inTime: Readonly<Record<string, Body>> = {
-  "lets sends pass again when those before have ended in any way": recovers,
-  "lets sends pass again when a clock has gone back": backwards
+  *"lets sends pass again when those before have ended in any way"(subject) {
+    for (const ending of endings) {
+      for (const pass of (yield* subject.filled).passes) yield* subject.settle(pass, ending)
+      yield* reopens(subject, `all before have ended with ${ending._tag}`)
+    }
+  },
+  *"lets sends pass again when a clock has gone back"(subject) {
+    yield* virtual.elapse(2 * hourMillis)
+    for (const pass of (yield* subject.filled).passes) yield* subject.settle(pass)
+    const { passes } = yield* Effect.clockWith((clock) => subject.enter(1, earlier(clock, hourMillis)))
+    for (const pass of passes) yield* subject.settle(pass)
+    yield* reopens(subject, "the clock has gone back")
+  }
 }
 
 const whereItWaits: Readonly<Record<string, Body>> = {
-  "gives a waiter its pass when the sends before it have ended": passesLater,
-  "lets waiters pass in order of arrival": inOrder,
-  "forgets a waiter that is interrupted": gone
+  *"gives a waiter its pass when the sends before it have ended"(subject) {
+    const { passes } = yield* subject.filled
+    const { entry, fiber } = yield* subject.waiter
+    for (const pass of passes) yield* subject.settle(pass)
+    same(
+      "whether a waiter passes when the sends before it have ended",
+      yield* completes(virtual, hourMillis, fiber),
+      true
+    )
+    yield* Fiber.join(fiber)
+    same("how many passes a waiter gets", entry.passes.length, 1)
+  },
+  *"lets waiters pass in order of arrival"(subject) {
+    const { passes } = yield* subject.filled
+    const order: Array<Entry> = []
+    const waiters = yield* Effect.replicateEffect(subject.waiter, 3)
+    // Sends without a place in line are refused.
+    const inLine = waiters.filter(({ fiber }) => fiber.pollUnsafe() === undefined)
+    const look = () => {
+      const passed = inLine.map(({ entry }) => entry).filter((entry) => entry.passes.length > 0)
+      for (const entry of passed.filter((entry) => !order.includes(entry))) {
+        order.push(entry)
+        passes.push(...entry.passes)
+      }
+    }
+    const [first] = passes.splice(0, 1)
+    if (first !== undefined) yield* subject.settle(first)
+    look()
+    const newcomer = yield* subject.enter()
+    if (order.length === 0) same("how many newcomers pass while others wait", newcomer.passes.length, 0)
+    for (let next = 1; next <= inLine.length; next++) {
+      yield* released(subject, passes, () => (look(), order.length >= next))
+    }
+    const places = order.map((entry) => inLine.findIndex((waiter) => waiter.entry === entry) + 1)
+    same("the order in which waiters pass", places.join(), inLine.map((_, place) => place + 1).join())
+    for (const { fiber } of inLine) yield* stopped(fiber)
+  },
+  *"forgets a waiter that is interrupted"(subject) {
+    const { passes } = yield* subject.filled
+    const [first, second] = [yield* subject.waiter, yield* subject.waiter]
+    yield* Fiber.interrupt(first.fiber)
+    // It may have been refused: then there is a place in line now.
+    const next = second.fiber.pollUnsafe() === undefined ? second : yield* subject.waiter
+    yield* released(subject, passes, () => next.entry.passes.length > 0)
+    same("how many passes one gets behind an interrupted waiter", next.entry.passes.length, 1)
+    same("how many passes an interrupted waiter gets", first.entry.passes.length, 0)
+  }
 }
 
 const whereItRefuses: Readonly<Record<string, Body>> = {
-  "refuses with an error that is marked, and takes nothing": refuses,
+  *"refuses with an error that is marked, and takes nothing"(subject, twin) {
+    const [own, others] = [yield* subject.filled, yield* twin.filled]
+    for (let count = 0; count < 3; count++) {
+      const { entry, fiber } = yield* subject.waiter
+      yield* Fiber.join(fiber)
+      same("how many passes a refused send gets", entry.passes.length, 0)
+    }
+    for (const pass of [...own.passes, ...others.passes]) pass.cancel()
+    same("how many sends pass after others were refused", yield* subject.room, yield* twin.room)
+  },
   "keeps withRetry from sending a refused call": neverSends(drivers["withRetry"]!),
   "keeps Effect.retry from sending a refused call": neverSends(drivers["Effect.retry"]!)
 }
@@ -333,7 +302,8 @@ export const gateLawsOf = <R>(
   isReopening: boolean
 ): ReadonlyArray<Law<Exclude<R, Scope.Scope>>> => {
   const bodies = {
-    ...ofOne(onExceeded),
+    ...always,
+    [onExceeded === "never" ? "holds no send back" : "holds a send back when it is full"]: holdsBack(onExceeded),
     ...(isReopening ? inTime : {}),
     ...(onExceeded === "waits" ? whereItWaits : onExceeded === "refuses" ? whereItRefuses : {})
   }
@@ -348,7 +318,10 @@ export const gateLawsOf = <R>(
   }
   return [
     ...Object.entries(bodies).map(([name, body]) =>
-      law(name, () => Effect.flatMap(Effect.all([make, make]), ([subject, twin]) => body(subject, twin)))
+      law(
+        name,
+        () => Effect.flatMap(Effect.all([make, make]), ([subject, twin]) => Effect.gen(() => body(subject, twin)))
+      )
     ),
     ...Object.entries(sweeps).map(([name, body]) => law(name, () => body))
   ]

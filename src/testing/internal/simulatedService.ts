@@ -3,18 +3,15 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { also, checksOf, rejectUnknown } from "../../internal/checks.ts"
 import { type Outcome, play, Throttled, type Transient, transient } from "./scriptedService.ts"
+import { isDuring, type Times, timesOf, type Window } from "./window.ts"
 
 /**
- * A period in which a service is down.
+ * A period in which a service is down, counted from the clock's zero, where `TestClock` starts.
  *
  * @category models
  * @since 0.1.0
  */
-export interface Outage<out E = never> {
-  /** When it begins on the clock: a duration of at least 0 since the clock's zero, where `TestClock` starts. */
-  readonly from: Duration.Input
-  /** When it is over: later than `from`. Sends at this moment are served. */
-  readonly until: Duration.Input
+export interface Outage<out E = never> extends Window {
   /** How each send during the outage ends. Default `transient`; `never` is a service that does not respond. */
   readonly outcome?: Outcome<never, E> | undefined
 }
@@ -62,20 +59,14 @@ export interface Service<out E> {
   readonly requestsPerSecond: ReadonlyMap<number, number>
 }
 
-interface Window {
-  readonly fromMillis: number
-  readonly untilMillis: number
+interface Valid extends Times {
   readonly outcome: Outcome<never, any>
 }
 
-const windowOf = (outage: Outage<unknown>): Window => {
+const validOutage = (outage: Outage<unknown>): Valid => {
   const check = checksOf("service", outage)
-  const { from, outcome, until } = outage
-  const fromMillis = check.duration("from", from)
-  const untilMillis = check.duration("until", until)
-  if (untilMillis <= fromMillis) check.reject("until", until, "a duration longer than from")
   check.names.add("outcome")
-  return rejectUnknown(check, outage, { fromMillis, untilMillis, outcome: outcome ?? transient })
+  return rejectUnknown(check, outage, { ...timesOf(check, "", outage), outcome: outage.outcome ?? transient })
 }
 
 /** How far a service that rejects lets sends run ahead of its capacity: one second. */
@@ -87,7 +78,7 @@ class Served implements Service<any> {
   throttled = 0
   failed = 0
   readonly requestsPerSecond = new Map<number, number>()
-  private readonly outages: ReadonlyArray<Window>
+  private readonly outages: ReadonlyArray<Valid>
   private readonly workMillis: number
   private readonly latencyMillis: number
   private readonly rejects: boolean
@@ -107,7 +98,7 @@ class Served implements Service<any> {
     rejectUnknown(check, options)
     this.throttle = Effect.suspend(() => new Throttled({ retryAfter }))
     if (!Array.isArray(outages)) check.reject("outages", outages, "an array of outages")
-    this.outages = outages.map(windowOf)
+    this.outages = outages.map(validOutage)
   }
 
   get send(): Effect.Effect<void, any> {
@@ -117,7 +108,7 @@ class Served implements Service<any> {
   private received(now: number): Effect.Effect<void, any> {
     this.requests++
     this.count(now)
-    const outage = this.outages.find(({ fromMillis, untilMillis }) => fromMillis <= now && now < untilMillis)
+    const outage = this.outages.find((outage) => isDuring(outage, now))
     if (outage !== undefined) {
       this.failed++
       return play({ ...outage.outcome, latencyMillis: outage.outcome.latencyMillis ?? this.latencyMillis })
@@ -164,7 +155,7 @@ class Served implements Service<any> {
  * **Example** (Ten per second, and an outage of two seconds)
  *
  * ```ts
- * const orders = service({ capacity: 10, outages: [{ from: "3 seconds", until: "5 seconds" }] })
+ * const orders = service({ capacity: 10, outages: [{ from: "3 seconds", to: "5 seconds" }] })
  * yield* orders.send.pipe(withRetry(awsStandard), runToEnd)
  * orders.requestsPerSecond.get(0) // 1
  * ```

@@ -29,53 +29,35 @@ export type Make<R> = Effect.Effect<Subject, never, R | Scope.Scope>
 const patienceMillis = 60_000
 
 /** A law of a store, with a twin that sees the same except for what the law is about. */
-type Body = (subject: Subject, twin: Subject) => Effect.Effect<void, unknown, Scope.Scope>
+type Body = (
+  subject: Subject,
+  twin: Subject
+) => Generator<Effect.Effect<any, unknown, Scope.Scope>, void, never>
 
-const members = (onExceeded: "stop" | "wait"): Body => ({ store }) =>
-  Effect.sync(() => {
-    same("whether the capacity is above 0", store.capacity > 0, true)
-    within("successIncrement", store.successIncrement, 0, store.capacity)
-    within("firstAttemptCost", store.firstAttemptCost, 0, store.capacity)
-    same("onExceeded", store.onExceeded, onExceeded)
-  })
+const describes = (onExceeded: "stop" | "wait"): Body =>
+  function*({ store }) {
+    yield* Effect.sync(() => {
+      same("whether the capacity is above 0", store.capacity > 0, true)
+      within("successIncrement", store.successIncrement, 0, store.capacity)
+      within("firstAttemptCost", store.firstAttemptCost, 0, store.capacity)
+      same("onExceeded", store.onExceeded, onExceeded)
+    })
+  }
 
-const takes: Body = (subject) =>
-  Effect.gen(function*() {
-    const { size, unit } = subject
-    yield* subject.setTo(size)
-    const full = yield* subject.balance
-    for (let count = 1; count <= 10; count++) {
-      const { cost } = yield* subject.taken(unit)
-      close("the cost of a reservation", cost, unit)
-      yield* subject.expect(`the balance after ${count} tenths were taken`, full - count * unit)
-    }
-  })
-
-const givesBackOnce: Body = (subject) =>
-  Effect.gen(function*() {
+/** A reservation is settled once, in this way, and keeps its tokens or not. */
+const settles = (how: "giveBack" | "spend"): Body =>
+  function*(subject) {
     const { size, unit } = subject
     yield* subject.setTo(size / 2)
     const before = yield* subject.balance
+    const right = how === "spend" ? before - unit : before
     const reservation = yield* subject.taken(unit)
-    same("giveBack of a reservation that is not settled", reservation.giveBack(), true)
-    yield* subject.expect("the balance after giveBack", before)
-    same("giveBack of a reservation that was given back", reservation.giveBack(), false)
-    same("spend of a reservation that was given back", reservation.spend(), false)
-    yield* subject.expect("the balance after a reservation was settled three times", before)
-  })
-
-const spendsOnce: Body = (subject) =>
-  Effect.gen(function*() {
-    const { size, unit } = subject
-    yield* subject.setTo(size / 2)
-    const before = yield* subject.balance
-    const reservation = yield* subject.taken(unit)
-    same("spend of a reservation that is not settled", reservation.spend(), true)
-    yield* subject.expect("the balance after spend", before - unit)
-    same("giveBack of a reservation that was spent", reservation.giveBack(), false)
-    same("spend of a reservation that was spent", reservation.spend(), false)
-    yield* subject.expect("the balance after a reservation was settled three times", before - unit)
-  })
+    same(`${how} of a reservation that is not settled`, reservation[how](), true)
+    yield* subject.expect(`the balance after ${how}`, right)
+    same("giveBack of a reservation that was settled", reservation.giveBack(), false)
+    same("spend of a reservation that was settled", reservation.spend(), false)
+    yield* subject.expect("the balance after a reservation was settled three times", right)
+  }
 
 /**
  * Resizes a reservation, if the store can.
@@ -88,129 +70,18 @@ export const resized = (what: string, reservation: Reservation, cost: number, ex
   close(`the cost of a reservation after resize ${what}`, reservation.cost, expected ? cost : before)
 }
 
-const resizes: Body = (subject, twin) =>
-  Effect.gen(function*() {
-    const { size, unit } = subject
-    const both = (tokens: number) => Effect.andThen(subject.setTo(tokens), twin.setTo(tokens))
-    for (const [settle, kept] of [["giveBack", 0], ["spend", 3]] as const) {
-      yield* both(size / 2)
-      const reservation = yield* subject.taken(unit)
-      if (reservation.resize === undefined) return
-      for (const [what, units] of [["that grows", 2], ["that stays", 2], ["to nothing", 0], ["to more", 3]] as const) {
-        resized(what, reservation, units * unit, true)
-        yield* subject.expectAs(`the balance after resize of a reservation ${what}`, twin, -units * unit)
-      }
-      same(`${settle} of a reservation that was resized`, reservation[settle](), true)
-      yield* subject.expectAs(`the balance after ${settle} of a reservation that was resized`, twin, -kept * unit)
-      for (const units of [0, 4]) resized("that is settled", reservation, units * unit, false)
-      yield* subject.expectAs("the balance after resize of a reservation that is settled", twin, -kept * unit)
-    }
-  })
-
-const resizesShort: Body = (subject, twin) =>
-  Effect.gen(function*() {
-    const { size, unit } = subject
-    const both = (tokens: number) => Effect.andThen(subject.setTo(tokens), twin.setTo(tokens))
-    yield* both(1.5 * unit)
-    const reservation = yield* subject.taken(unit)
-    if (reservation.resize === undefined) return
-    resized("by more tokens than there are", reservation, 2 * unit, false)
-    yield* subject.expectAs("the balance after resize by more tokens than there are", twin, -unit)
-    yield* both(size)
-    if (Number.isFinite(subject.store.capacity)) resized("beyond the capacity", reservation, 1.05 * size, false)
-    same("giveBack of a reservation that was not settled", reservation.giveBack(), true)
-    yield* subject.expectAs("the balance when all has gone back after resize", twin)
-  })
-
 /** Missing tokens are not taken. */
 const falls = (subject: Subject, twin: Subject, tokens: number) =>
   Effect.gen(function*() {
-    yield* subject.setTo(tokens)
-    yield* twin.setTo(tokens)
-    const answer = yield* subject.answer(subject.unit)
+    yield* subject.setBoth(twin, tokens)
     if (subject.waits) {
-      same("reserve of more tokens than there are", typeof answer, "function")
-    } else if (typeof answer === "function") {
-      const asker = new Asker()
-      yield* subject.asked(answer, asker, patienceMillis)
-      same("how often hold was called for more tokens than there are", asker.holds, 0)
+      same("reserve of more tokens than there are", typeof (yield* subject.answer(subject.unit)), "function")
     } else {
-      same("reserve of more tokens than there are", answer, undefined)
+      const asker = new Asker()
+      yield* subject.asked(subject.unit, asker, patienceMillis)
+      same("how often more tokens were granted than there are", asker.holds, 0)
     }
     yield* subject.expectAs("the balance after tokens were not granted", twin)
-  })
-
-const short: Body = (subject, twin) =>
-  Effect.gen(function*() {
-    const { unit } = subject
-    yield* falls(subject, twin, 0)
-    yield* falls(subject, twin, unit / 2)
-    yield* subject.setTo(unit / 2)
-    yield* subject.deposit(unit / 2)
-    yield* subject.taken(unit)
-  })
-
-const nothing: Body = (subject, twin) =>
-  Effect.gen(function*() {
-    yield* subject.setTo(0)
-    yield* twin.setTo(0)
-    for (const settle of ["giveBack", "spend"] as const) {
-      const reservation = yield* subject.taken(0)
-      same(`${settle} of a reservation without tokens`, reservation[settle](), true)
-    }
-    yield* subject.expectAs("the balance after nothing was taken", twin)
-  })
-
-const tooMuch: Body = (subject, twin) =>
-  Effect.gen(function*() {
-    const { capacity } = subject.store
-    if (!Number.isFinite(capacity)) return
-    yield* subject.setTo(capacity)
-    yield* twin.setTo(capacity)
-    const answer = yield* subject.answer(2 * capacity)
-    const asker = new Asker()
-    if (typeof answer === "object") asker.hold(answer)
-    if (typeof answer === "function") yield* subject.asked(answer, asker, patienceMillis)
-    same("how often hold was called for more tokens than the capacity", asker.holds, 0)
-    yield* subject.expectAs("the balance after a request above the capacity", twin)
-  })
-
-const deposits: Body = (subject) =>
-  Effect.gen(function*() {
-    const { size, store, unit } = subject
-    yield* subject.setTo(0)
-    const before = yield* subject.balance
-    yield* subject.deposit(unit)
-    yield* subject.expect("the balance after a deposit", before + unit)
-    yield* subject.deposit(0)
-    yield* subject.expect("the balance after a deposit of nothing", before + unit)
-    if (!Number.isFinite(store.capacity)) return
-    for (let count = 0; count < 2; count++) {
-      yield* subject.deposit(size)
-      yield* subject.expect("the balance after a deposit beyond the capacity", store.capacity)
-    }
-  })
-
-const sets: Body = (subject, twin) =>
-  Effect.gen(function*() {
-    const { size, store, unit } = subject
-    if (store.set === undefined) return
-    for (const tokens of [0, size, unit, unit / 2]) {
-      yield* withClock((clock) => store.set!(tokens, clock))
-      yield* twin.setTo(tokens)
-      yield* subject.expectAs(`the balance after set to ${tokens}`, twin)
-    }
-    yield* subject.deposit(unit / 2)
-    yield* subject.taken(unit)
-  })
-
-const fractions: Body = (subject) =>
-  Effect.gen(function*() {
-    const { unit } = subject
-    yield* subject.setTo(0)
-    for (let count = 0; count < 10; count++) yield* subject.deposit(unit / 10)
-    yield* subject.taken(unit)
-    yield* subject.balance
   })
 
 /** Resizes an open reservation, if it can, and returns the tokens that come back. */
@@ -253,7 +124,8 @@ const step = (
     return answer === undefined ? before : before - answer.cost
   })
 
-const conserved: Body = (subject) =>
+/** Takes, settles and deposits, a hundred times. */
+const manySteps = (subject: Subject) =>
   Effect.gen(function*() {
     const open: Array<Reservation> = []
     let balance = yield* subject.balance
@@ -267,32 +139,12 @@ const conserved: Body = (subject) =>
 /** Longer than any law takes. */
 const patience = Duration.days(100)
 
-const concurrent: Body = (subject, twin) =>
-  Effect.gen(function*() {
-    const { size, time, unit, waits } = subject
-    yield* subject.setTo(size)
-    yield* twin.setTo(size)
-    const askers = Array.from({ length: 30 }, () => new Asker())
-    const asking = (asker: Asker) =>
-      Effect.flatMap(subject.answer(unit), (answer) => {
-        if (typeof answer === "object") asker.hold(answer)
-        return typeof answer === "function" ? answer(patience, asker.hold) : Effect.void
-      })
-    const fiber = yield* Effect.forkChild(Effect.forEach(askers, asking, { concurrency: "unbounded" }))
-    const winners = () => askers.filter(({ holds }) => holds > 0).length
-    yield* until(time, patienceMillis, () => (waits ? winners() >= 10 : fiber.pollUnsafe() !== undefined))
-    yield* stopped(fiber)
-    same("how many of 30 fibers get a tenth of the tokens each", winners(), 10)
-    for (const asker of askers) asker.check(unit)
-    yield* subject.expectAs("the balance after ten tenths were taken at the same time", twin, -10 * unit)
-  })
-
 /** The subject of interruptions: a caller that asks, whether the tokens are there or not. */
 const asked = (subject: Subject, asker: Asker): Effect.Effect<unknown> =>
-  Effect.withFiber((fiber) => {
+  Effect.withFiber((fiber): Effect.Effect<unknown> => {
     const answer = subject.store.reserve(subject.unit, clockOf(fiber))
-    if (typeof answer === "object") asker.hold(answer)
-    return typeof answer === "function" ? Effect.timeoutOption(answer(patience, asker.hold), 1000) : Effect.void
+    const taking = asker.take(answer, patience)
+    return typeof answer === "function" ? Effect.timeoutOption(taking, 1000) : taking
   })
 
 /** Records what the effect dies of. */
@@ -306,8 +158,7 @@ const interrupted = <R>(make: Make<R>, share: number) =>
   Effect.gen(function*() {
     const begin = Effect.gen(function*() {
       const [subject, twin] = yield* Effect.all([make, make])
-      yield* subject.setTo(share * subject.size)
-      yield* twin.setTo(share * subject.size)
+      yield* subject.setBoth(twin, share * subject.size)
       return { subject, twin, asker: new Asker() }
     })
     let setup = yield* begin
@@ -323,168 +174,24 @@ const interrupted = <R>(make: Make<R>, share: number) =>
   })
 
 /** A caller that waits, in its own fiber. */
-export const waiting = (subject: Subject, cost: number, granted: () => void = () => undefined) =>
+export const waiting = (subject: Subject, cost: number, granted?: () => void) =>
   Effect.gen(function*() {
-    const asker = new Asker()
-    const fiber = yield* Effect.forkChild(Effect.flatMap(subject.answer(cost), (answer) => {
-      const hold = (reservation: Reservation) => {
-        asker.hold(reservation)
-        granted()
-      }
-      if (typeof answer === "object") hold(answer)
-      return typeof answer === "function" ? answer(patience, hold) : Effect.void
-    }))
+    const asker = new Asker(granted)
+    const fiber = yield* Effect.forkChild(
+      Effect.flatMap(subject.answer(cost), (answer) => asker.take(answer, patience))
+    )
     yield* turns
     return { asker, fiber }
-  })
-
-const waits: Body = (subject, twin) =>
-  Effect.gen(function*() {
-    const { time, unit } = subject
-    yield* subject.setTo(0)
-    yield* twin.setTo(0)
-    const { asker, fiber } = yield* waiting(subject, unit)
-    same("how often hold was called before tokens came", asker.holds, 0)
-    yield* subject.deposit(unit)
-    yield* twin.deposit(unit)
-    yield* until(time, patienceMillis, () => asker.holds > 0)
-    same("how often hold was called when the tokens had come", asker.holds, 1)
-    yield* until(time, patienceMillis, () => fiber.pollUnsafe() !== undefined)
-    same("whether the caller continues", fiber.pollUnsafe() !== undefined, true)
-    yield* subject.expectAs("the balance after a waiter got its tokens", twin, -unit)
-  })
-
-const setsForWaiters: Body = (subject, twin) =>
-  Effect.gen(function*() {
-    const { store, time, unit } = subject
-    if (store.set === undefined) return
-    yield* subject.setTo(0)
-    yield* twin.setTo(0)
-    const waiters = [yield* waiting(subject, unit), yield* waiting(subject, 2 * unit), yield* waiting(subject, unit)]
-    yield* withClock((clock) => store.set!(3.5 * unit, clock))
-    yield* twin.deposit(3.5 * unit)
-    yield* until(time, 10, () => waiters[1]!.asker.holds > 0)
-    same("the waiters with tokens after set", waiters.map(({ asker }) => asker.holds).join(), "1,1,0")
-    yield* subject.expectAs("the balance after set, and two waiters got their tokens", twin, -3 * unit)
-  })
-
-const inOrder: Body = (subject) =>
-  Effect.gen(function*() {
-    const { time, unit } = subject
-    yield* subject.setTo(0)
-    const order: Array<number> = []
-    const costs = [3 * unit, unit, 2 * unit]
-    for (const [place, cost] of costs.entries()) yield* waiting(subject, cost, () => order.push(place + 1))
-    yield* subject.deposit(unit)
-    yield* turns
-    const newcomer = yield* subject.answer(unit)
-    if (order.length === 0) same("reserve of tokens for which others wait", typeof newcomer, "function")
-    for (let count = 0; count < 100 && order.length < 3; count++) {
-      yield* subject.deposit(unit)
-      yield* until(time, 10, () => order.length === 3)
-    }
-    same("the order in which three waiters got their tokens", order.join(), "1,2,3")
-  })
-
-const gone: Body = (subject, twin) =>
-  Effect.gen(function*() {
-    const { size, time, unit } = subject
-    yield* subject.setTo(0)
-    yield* twin.setTo(0)
-    const first = yield* waiting(subject, size)
-    const second = yield* waiting(subject, unit)
-    yield* Fiber.interrupt(first.fiber)
-    yield* subject.deposit(unit)
-    yield* twin.deposit(unit)
-    yield* until(time, patienceMillis, () => second.asker.holds > 0)
-    same("how often hold was called for one behind an interrupted waiter", second.asker.holds, 1)
-    same("how often hold was called for an interrupted waiter", first.asker.holds, 0)
-    yield* subject.expectAs("the balance after a waiter was interrupted", twin, -unit)
-  })
-
-const impatient: Body = (subject, twin) =>
-  Effect.gen(function*() {
-    const { size, time } = subject
-    yield* subject.setTo(0)
-    yield* twin.setTo(0)
-    const answer = yield* subject.answer(size)
-    const asker = new Asker()
-    if (typeof answer === "function") yield* subject.asked(answer, asker, 50)
-    asker.reservation?.giveBack()
-    const { holds } = asker
-    yield* subject.deposit(size)
-    yield* twin.deposit(size)
-    yield* time.elapse(100)
-    same("how often hold was called after the patience had ended", asker.holds - holds, 0)
-    yield* subject.expectAs("the balance after the patience had ended", twin)
-  })
-
-const resizesInLine: Body = (subject, twin) =>
-  Effect.gen(function*() {
-    const { time, unit } = subject
-    yield* subject.setTo(unit)
-    yield* twin.setTo(unit)
-    const reservation = yield* subject.taken(unit)
-    if (reservation.resize === undefined) return
-    const { asker } = yield* waiting(subject, unit)
-    yield* subject.deposit(unit / 2)
-    yield* twin.deposit(unit / 2)
-    resized("by tokens for which others wait", reservation, 1.25 * unit, false)
-    resized("that others wait for", reservation, unit / 2, true)
-    yield* until(time, patienceMillis, () => asker.holds > 0)
-    same("how often hold was called when a reservation had shrunk", asker.holds, 1)
-    yield* subject.expectAs("the balance after a waiter got what a reservation held", twin, -1.5 * unit)
   })
 
 /** Asks a store without tokens, and returns what it says. */
 const refusal = (subject: Subject, cost: number, patienceMillis: number) =>
   Effect.gen(function*() {
     yield* subject.setTo(0)
-    const answer = yield* subject.answer(cost)
     const asker = new Asker()
-    if (typeof answer === "object") asker.hold(answer)
-    const shortage = typeof answer === "function"
-      ? yield* subject.asked(answer, asker, patienceMillis)
-      : answer === undefined
-      ? "refused"
-      : undefined
+    const shortage = yield* subject.asked(cost, asker, patienceMillis)
     asker.reservation?.giveBack()
     return shortage
-  })
-
-const refusesForGood: Body = (subject) =>
-  Effect.gen(function*() {
-    const { capacity } = subject.store
-    if (!Number.isFinite(capacity)) return
-    const shortage = yield* refusal(subject, 2 * capacity, patienceMillis)
-    same("its answer for more tokens than the capacity", shortage, "refused")
-  })
-
-const refusesForNow: Body = (subject) =>
-  Effect.gen(function*() {
-    const shortage = yield* refusal(subject, subject.size, 50)
-    same("its answer for tokens that only the patience is too short for", shortage, undefined)
-  })
-
-const backwards: Body = (subject) =>
-  Effect.gen(function*() {
-    const { size, store, unit } = subject
-    yield* subject.setTo(size / 2)
-    const before = yield* subject.balance
-    yield* withClock((clock) => {
-      const back = earlier(clock, 3_600_000)
-      const balance = () => {
-        const balance = store.balance(back)
-        within("the balance by a clock that has gone back", balance, 0, store.capacity)
-        return balance
-      }
-      within("the balance by a clock that has gone back", balance(), before - subject.slack, store.capacity)
-      store.deposit(unit, back)
-      const answer = store.reserve(unit, back)
-      if (typeof answer === "object") same("giveBack by a clock that has gone back", answer.giveBack(), true)
-      within("the balance by a clock that has gone back", balance(), before - subject.slack, store.capacity)
-    })
-    within("the balance when the clock is right again", yield* subject.balance, before - subject.slack, store.capacity)
   })
 
 const drivers = {
@@ -512,11 +219,10 @@ const called = (subject: Subject, driver: keyof typeof drivers, script: Readonly
     return call.sends
   })
 
-const pays = (driver: keyof typeof drivers): Body => (subject, twin) =>
-  Effect.gen(function*() {
+const pays = (driver: keyof typeof drivers): Body =>
+  function*(subject, twin) {
     const { firstAttemptCost, successIncrement } = subject.store
     const { size, unit } = subject
-    const both = (tokens: number) => Effect.andThen(subject.setTo(tokens), twin.setTo(tokens))
     for (
       const [name, script, sends, change] of [
         ["that succeeds", [ok()], 1, successIncrement],
@@ -524,21 +230,21 @@ const pays = (driver: keyof typeof drivers): Body => (subject, twin) =>
         ["that fails three times", [transient], 3, -2 * unit]
       ] as const
     ) {
-      yield* both(size / 2)
+      yield* subject.setBoth(twin, size / 2)
       same(`how often a call is sent ${name}`, yield* called(subject, driver, script), sends)
       yield* subject.expectAs(`the balance after a call ${name}`, twin, change - firstAttemptCost)
     }
     if (subject.waits) return
-    yield* both(firstAttemptCost + unit / 2)
+    yield* subject.setBoth(twin, firstAttemptCost + unit / 2)
     same("how often a call is sent whose retry costs too much", yield* called(subject, driver, [transient]), 1)
     yield* subject.expectAs("the balance after a retry was refused", twin, -firstAttemptCost)
     if (firstAttemptCost === 0) return
-    yield* both(firstAttemptCost / 2)
+    yield* subject.setBoth(twin, firstAttemptCost / 2)
     // The loop of a strategy makes the first attempt regardless of the strategy.
     const sends = driver === "RetryStrategy.run" ? 1 : 0
     same("how often a call is sent that cannot pay for its first send", yield* called(subject, driver, [ok()]), sends)
     yield* subject.expectAs("the balance after a first send was refused", twin)
-  })
+  }
 
 const swept = <R>(make: Make<R>) =>
   Effect.contextWith((context: Context.Context<R | Scope.Scope>) => {
@@ -556,34 +262,234 @@ const swept = <R>(make: Make<R>) =>
   })
 
 const always: Readonly<Record<string, Body>> = {
-  "takes available tokens": takes,
-  "puts back, once, what is given back": givesBackOnce,
-  "keeps what is spent, once": spendsOnce,
-  "resizes what a reservation holds, until it is settled": resizes,
-  "does not resize beyond the tokens that there are": resizesShort,
-  "takes nothing if there are too few tokens": short,
-  "grants a cost of 0 at any balance": nothing,
-  "grants no more than its capacity, however patient the caller": tooMuch,
-  "adds deposits, up to the capacity": deposits,
-  "sets its tokens, if it can": sets,
-  "adds fractions without loss": fractions,
-  "conserves tokens, whatever is taken, settled and deposited": conserved,
-  "grants no token twice to concurrent fibers": concurrent,
-  "loses nothing to a clock that goes back": backwards,
+  *"takes available tokens"(subject) {
+    const { size, unit } = subject
+    yield* subject.setTo(size)
+    const full = yield* subject.balance
+    for (let count = 1; count <= 10; count++) {
+      const { cost } = yield* subject.taken(unit)
+      close("the cost of a reservation", cost, unit)
+      yield* subject.expect(`the balance after ${count} tenths were taken`, full - count * unit)
+    }
+  },
+  "puts back, once, what is given back": settles("giveBack"),
+  "keeps what is spent, once": settles("spend"),
+  *"resizes what a reservation holds, until it is settled"(subject, twin) {
+    const { size, unit } = subject
+    for (const [settle, kept] of [["giveBack", 0], ["spend", 3]] as const) {
+      yield* subject.setBoth(twin, size / 2)
+      const reservation = yield* subject.taken(unit)
+      if (reservation.resize === undefined) return
+      for (const [what, units] of [["that grows", 2], ["that stays", 2], ["to nothing", 0], ["to more", 3]] as const) {
+        resized(what, reservation, units * unit, true)
+        yield* subject.expectAs(`the balance after resize of a reservation ${what}`, twin, -units * unit)
+      }
+      same(`${settle} of a reservation that was resized`, reservation[settle](), true)
+      yield* subject.expectAs(`the balance after ${settle} of a reservation that was resized`, twin, -kept * unit)
+      for (const units of [0, 4]) resized("that is settled", reservation, units * unit, false)
+      yield* subject.expectAs("the balance after resize of a reservation that is settled", twin, -kept * unit)
+    }
+  },
+  *"does not resize beyond the tokens that there are"(subject, twin) {
+    const { size, unit } = subject
+    yield* subject.setBoth(twin, 1.5 * unit)
+    const reservation = yield* subject.taken(unit)
+    if (reservation.resize === undefined) return
+    resized("by more tokens than there are", reservation, 2 * unit, false)
+    yield* subject.expectAs("the balance after resize by more tokens than there are", twin, -unit)
+    yield* subject.setBoth(twin, size)
+    if (Number.isFinite(subject.store.capacity)) resized("beyond the capacity", reservation, 1.05 * size, false)
+    same("giveBack of a reservation that was not settled", reservation.giveBack(), true)
+    yield* subject.expectAs("the balance when all has gone back after resize", twin)
+  },
+  *"takes nothing if there are too few tokens"(subject, twin) {
+    const { unit } = subject
+    yield* falls(subject, twin, 0)
+    yield* falls(subject, twin, unit / 2)
+    yield* subject.setTo(unit / 2)
+    yield* subject.deposit(unit / 2)
+    yield* subject.taken(unit)
+  },
+  *"grants a cost of 0 at any balance"(subject, twin) {
+    yield* subject.setBoth(twin, 0)
+    for (const settle of ["giveBack", "spend"] as const) {
+      const reservation = yield* subject.taken(0)
+      same(`${settle} of a reservation without tokens`, reservation[settle](), true)
+    }
+    yield* subject.expectAs("the balance after nothing was taken", twin)
+  },
+  *"grants no more than its capacity, however patient the caller"(subject, twin) {
+    const { capacity } = subject.store
+    if (!Number.isFinite(capacity)) return
+    yield* subject.setBoth(twin, capacity)
+    const asker = new Asker()
+    yield* subject.asked(2 * capacity, asker, patienceMillis)
+    same("how often hold was called for more tokens than the capacity", asker.holds, 0)
+    yield* subject.expectAs("the balance after a request above the capacity", twin)
+  },
+  *"adds deposits, up to the capacity"(subject) {
+    const { size, store, unit } = subject
+    yield* subject.setTo(0)
+    const before = yield* subject.balance
+    yield* subject.deposit(unit)
+    yield* subject.expect("the balance after a deposit", before + unit)
+    yield* subject.deposit(0)
+    yield* subject.expect("the balance after a deposit of nothing", before + unit)
+    if (!Number.isFinite(store.capacity)) return
+    for (let count = 0; count < 2; count++) {
+      yield* subject.deposit(size)
+      yield* subject.expect("the balance after a deposit beyond the capacity", store.capacity)
+    }
+  },
+  *"sets its tokens, if it can"(subject, twin) {
+    const { size, store, unit } = subject
+    if (store.set === undefined) return
+    for (const tokens of [0, size, unit, unit / 2]) {
+      yield* withClock((clock) => store.set!(tokens, clock))
+      yield* twin.setTo(tokens)
+      yield* subject.expectAs(`the balance after set to ${tokens}`, twin)
+    }
+    yield* subject.deposit(unit / 2)
+    yield* subject.taken(unit)
+  },
+  *"adds fractions without loss"(subject) {
+    const { unit } = subject
+    yield* subject.setTo(0)
+    for (let count = 0; count < 10; count++) yield* subject.deposit(unit / 10)
+    yield* subject.taken(unit)
+    yield* subject.balance
+  },
+  *"conserves tokens, whatever is taken, settled and deposited"(subject) {
+    yield* manySteps(subject)
+  },
+  *"grants no token twice to concurrent fibers"(subject, twin) {
+    const { size, time, unit, waits } = subject
+    yield* subject.setBoth(twin, size)
+    const askers = Array.from({ length: 30 }, () => new Asker())
+    const asking = (asker: Asker) => Effect.flatMap(subject.answer(unit), (answer) => asker.take(answer, patience))
+    const fiber = yield* Effect.forkChild(Effect.forEach(askers, asking, { concurrency: "unbounded" }))
+    const winners = () => askers.filter(({ holds }) => holds > 0).length
+    yield* until(time, patienceMillis, () => (waits ? winners() >= 10 : fiber.pollUnsafe() !== undefined))
+    yield* stopped(fiber)
+    same("how many of 30 fibers get a tenth of the tokens each", winners(), 10)
+    for (const asker of askers) asker.check(unit)
+    yield* subject.expectAs("the balance after ten tenths were taken at the same time", twin, -10 * unit)
+  },
+  *"loses nothing to a clock that goes back"(subject) {
+    const { size, store, unit } = subject
+    yield* subject.setTo(size / 2)
+    const before = yield* subject.balance
+    yield* withClock((clock) => {
+      const back = earlier(clock, 3_600_000)
+      const balance = () => {
+        const balance = store.balance(back)
+        within("the balance by a clock that has gone back", balance, 0, store.capacity)
+        return balance
+      }
+      within("the balance by a clock that has gone back", balance(), before - subject.slack, store.capacity)
+      store.deposit(unit, back)
+      const answer = store.reserve(unit, back)
+      if (typeof answer === "object") same("giveBack by a clock that has gone back", answer.giveBack(), true)
+      within("the balance by a clock that has gone back", balance(), before - subject.slack, store.capacity)
+    })
+    within("the balance when the clock is right again", yield* subject.balance, before - subject.slack, store.capacity)
+  },
   "pays for the retries of withRetry": pays("withRetry"),
   "pays for the retries of Effect.retry": pays("Effect.retry"),
   "pays for the retries of RetryStrategy.run": pays("RetryStrategy.run")
 }
 
 const whereItWaits: Readonly<Record<string, Body>> = {
-  "grants a waiter its tokens when there are enough": waits,
-  "serves waiters when its tokens are set, if it can": setsForWaiters,
-  "serves waiters in order of arrival": inOrder,
-  "forgets a waiter that is interrupted": gone,
-  "resizes past no waiter, and lets it have what comes back": resizesInLine,
-  "grants nothing when the patience has ended": impatient,
-  "reports that it refuses what it can never grant": refusesForGood,
-  "does not report a refusal of what it could grant to a more patient caller": refusesForNow
+  *"grants a waiter its tokens when there are enough"(subject, twin) {
+    const { time, unit } = subject
+    yield* subject.setBoth(twin, 0)
+    const { asker, fiber } = yield* waiting(subject, unit)
+    same("how often hold was called before tokens came", asker.holds, 0)
+    yield* subject.deposit(unit)
+    yield* twin.deposit(unit)
+    yield* until(time, patienceMillis, () => asker.holds > 0)
+    same("how often hold was called when the tokens had come", asker.holds, 1)
+    yield* until(time, patienceMillis, () => fiber.pollUnsafe() !== undefined)
+    same("whether the caller continues", fiber.pollUnsafe() !== undefined, true)
+    yield* subject.expectAs("the balance after a waiter got its tokens", twin, -unit)
+  },
+  *"serves waiters when its tokens are set, if it can"(subject, twin) {
+    const { store, time, unit } = subject
+    if (store.set === undefined) return
+    yield* subject.setBoth(twin, 0)
+    const waiters = [yield* waiting(subject, unit), yield* waiting(subject, 2 * unit), yield* waiting(subject, unit)]
+    yield* withClock((clock) => store.set!(3.5 * unit, clock))
+    yield* twin.deposit(3.5 * unit)
+    yield* until(time, 10, () => waiters[1]!.asker.holds > 0)
+    same("the waiters with tokens after set", waiters.map(({ asker }) => asker.holds).join(), "1,1,0")
+    yield* subject.expectAs("the balance after set, and two waiters got their tokens", twin, -3 * unit)
+  },
+  *"serves waiters in order of arrival"(subject) {
+    const { time, unit } = subject
+    yield* subject.setTo(0)
+    const order: Array<number> = []
+    const costs = [3 * unit, unit, 2 * unit]
+    for (const [place, cost] of costs.entries()) yield* waiting(subject, cost, () => order.push(place + 1))
+    yield* subject.deposit(unit)
+    yield* turns
+    const newcomer = yield* subject.answer(unit)
+    if (order.length === 0) same("reserve of tokens for which others wait", typeof newcomer, "function")
+    for (let count = 0; count < 100 && order.length < 3; count++) {
+      yield* subject.deposit(unit)
+      yield* until(time, 10, () => order.length === 3)
+    }
+    same("the order in which three waiters got their tokens", order.join(), "1,2,3")
+  },
+  *"forgets a waiter that is interrupted"(subject, twin) {
+    const { size, time, unit } = subject
+    yield* subject.setBoth(twin, 0)
+    const first = yield* waiting(subject, size)
+    const second = yield* waiting(subject, unit)
+    yield* Fiber.interrupt(first.fiber)
+    yield* subject.deposit(unit)
+    yield* twin.deposit(unit)
+    yield* until(time, patienceMillis, () => second.asker.holds > 0)
+    same("how often hold was called for one behind an interrupted waiter", second.asker.holds, 1)
+    same("how often hold was called for an interrupted waiter", first.asker.holds, 0)
+    yield* subject.expectAs("the balance after a waiter was interrupted", twin, -unit)
+  },
+  *"resizes past no waiter, and lets it have what comes back"(subject, twin) {
+    const { time, unit } = subject
+    yield* subject.setBoth(twin, unit)
+    const reservation = yield* subject.taken(unit)
+    if (reservation.resize === undefined) return
+    const { asker } = yield* waiting(subject, unit)
+    yield* subject.deposit(unit / 2)
+    yield* twin.deposit(unit / 2)
+    resized("by tokens for which others wait", reservation, 1.25 * unit, false)
+    resized("that others wait for", reservation, unit / 2, true)
+    yield* until(time, patienceMillis, () => asker.holds > 0)
+    same("how often hold was called when a reservation had shrunk", asker.holds, 1)
+    yield* subject.expectAs("the balance after a waiter got what a reservation held", twin, -1.5 * unit)
+  },
+  *"grants nothing when the patience has ended"(subject, twin) {
+    const { size, time } = subject
+    yield* subject.setBoth(twin, 0)
+    const asker = new Asker()
+    yield* subject.asked(size, asker, 50)
+    asker.reservation?.giveBack()
+    const { holds } = asker
+    yield* subject.deposit(size)
+    yield* twin.deposit(size)
+    yield* time.elapse(100)
+    same("how often hold was called after the patience had ended", asker.holds - holds, 0)
+    yield* subject.expectAs("the balance after the patience had ended", twin)
+  },
+  *"reports that it refuses what it can never grant"(subject) {
+    const { capacity } = subject.store
+    if (!Number.isFinite(capacity)) return
+    const shortage = yield* refusal(subject, 2 * capacity, patienceMillis)
+    same("its answer for more tokens than the capacity", shortage, "refused")
+  },
+  *"does not report a refusal of what it could grant to a more patient caller"(subject) {
+    const shortage = yield* refusal(subject, subject.size, 50)
+    same("its answer for tokens that only the patience is too short for", shortage, undefined)
+  }
 }
 
 /** The laws that need a `TestClock`. */
@@ -606,12 +512,16 @@ export const lawsOf = <R>(
   onExceeded: "stop" | "wait"
 ): ReadonlyArray<Law<Exclude<R, Scope.Scope>>> => {
   const bodies = {
-    "describes itself": members(onExceeded),
+    "describes itself": describes(onExceeded),
     ...always,
     ...(onExceeded === "wait" ? whereItWaits : {})
   }
   const ofTwo = Object.entries(bodies).map(([name, body]) =>
-    law(name, () => Effect.flatMap(Effect.all([make, make]), ([subject, twin]) => body(subject, twin)), time)
+    law(
+      name,
+      () => Effect.flatMap(Effect.all([make, make]), ([subject, twin]) => Effect.gen(() => body(subject, twin))),
+      time
+    )
   )
   const swept = time.isVirtual ? Object.entries(virtually(make)).map(([name, body]) => law(name, body, time)) : []
   return [...ofTwo, ...swept]

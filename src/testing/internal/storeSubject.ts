@@ -28,9 +28,20 @@ export class Asker {
   holds = 0
   reservation: Reservation | undefined = undefined
 
+  constructor(private readonly granted: () => void = () => undefined) {}
+
   readonly hold = (reservation: Reservation): void => {
     this.holds++
     this.reservation = reservation
+    this.granted()
+  }
+
+  /** Holds what is granted immediately, else waits. Returns why it holds nothing, if the store says so. */
+  take(answer: Reservation | undefined | Ask, patience: Duration.Duration): Effect.Effect<Shortage> {
+    if (typeof answer === "function") return answer(patience, this.hold)
+    if (answer === undefined) return Effect.succeed("refused")
+    this.hold(answer)
+    return Effect.succeed(undefined)
   }
 
   /** Tokens it has and has not settled. */
@@ -91,18 +102,19 @@ export class Subject {
   reserve(cost: number): Effect.Effect<Reservation | undefined> {
     return Effect.gen({ self: this }, function*() {
       const asker = new Asker()
-      const answer = yield* this.answer(cost)
-      if (typeof answer === "object") asker.hold(answer)
-      if (typeof answer === "function") yield* this.asked(answer, asker, roundTripMillis)
+      yield* this.asked(cost, asker, roundTripMillis)
       asker.check(cost)
       return asker.reservation
     })
   }
 
   /** Asks for tokens, and waits up to `patienceMillis`. Returns the answer, if there is one by then. */
-  asked(ask: Ask, asker: Asker, patienceMillis: number): Effect.Effect<Shortage> {
+  asked(cost: number, asker: Asker, patienceMillis: number): Effect.Effect<Shortage> {
     return Effect.gen({ self: this }, function*() {
-      const fiber = yield* Effect.forkChild(ask(Duration.millis(patienceMillis), asker.hold))
+      const answer = yield* this.answer(cost)
+      const taking = asker.take(answer, Duration.millis(patienceMillis))
+      if (typeof answer !== "function") return yield* taking
+      const fiber = yield* Effect.forkChild(taking)
       yield* completes(this.time, patienceMillis, fiber)
       yield* stopped(fiber)
       const exit = fiber.pollUnsafe()
@@ -127,6 +139,11 @@ export class Subject {
       const reservation = yield* this.taken(balance - tokens)
       same("spend of a reservation that is not settled", reservation.spend(), true)
     })
+  }
+
+  /** Sets it and its twin. */
+  setBoth(twin: Subject, tokens: number): Effect.Effect<void> {
+    return Effect.andThen(this.setTo(tokens), twin.setTo(tokens))
   }
 
   /** Rejects any other balance. */
