@@ -22,9 +22,7 @@ const withTokens = (mode: SdkModes.SdkMode, tokens: number): Layer.Layer<RetryQu
   return drained.pipe(Layer.provideMerge(mode.layer))
 }
 
-const { cpp, dotNet, go, java, javaLegacy, javaScript, kotlin, php, python, ruby, rust, swift } = SdkModes
-
-const modes = { cpp, dotNet, go, java, javaLegacy, javaScript, kotlin, php, python, ruby, rust, swift }
+const modes = { ...SdkModes }
 
 describe("SdkModes", () => {
   for (const { backoffs, calls, delays, errors, hints, name, sdk } of sdkModes) {

@@ -27,6 +27,10 @@ const slow = fixed.pipe(gated)
 const fast = Backoff.fixed(70).pipe(RetryPolicy.quotaGated({ cost: 4 }))
 const botocore = BotocoreLegacy.forService(BotocoreLegacy.document, "dynamodb")
 
+const sdkModes = Object.fromEntries(
+  Object.entries(SdkModes).map(([name, make]) => [`SdkModes.${name}`, make().policy])
+)
+
 const policies: Readonly<Record<string, RetryPolicy.RetryPolicy<any, unknown, Services>>> = {
   "AwsModes.awsStandard": awsStandard,
   "AwsModes.awsStandard2026": awsStandard2026,
@@ -42,18 +46,7 @@ const policies: Readonly<Record<string, RetryPolicy.RetryPolicy<any, unknown, Se
   "JavaScriptV2.defaultPolicy": JavaScriptV2.defaultPolicy,
   "JavaScriptV2.dynamoDBPolicy": JavaScriptV2.dynamoDBPolicy,
   "JavaScriptV2.backoff": JavaScriptV2.backoff({ base: 50 }).pipe(gated),
-  "SdkModes.cpp": SdkModes.cpp().policy,
-  "SdkModes.dotNet": SdkModes.dotNet().policy,
-  "SdkModes.go": SdkModes.go().policy,
-  "SdkModes.java": SdkModes.java().policy,
-  "SdkModes.javaLegacy": SdkModes.javaLegacy().policy,
-  "SdkModes.javaScript": SdkModes.javaScript().policy,
-  "SdkModes.kotlin": SdkModes.kotlin().policy,
-  "SdkModes.php": SdkModes.php().policy,
-  "SdkModes.python": SdkModes.python().policy,
-  "SdkModes.ruby": SdkModes.ruby().policy,
-  "SdkModes.rust": SdkModes.rust().policy,
-  "SdkModes.swift": SdkModes.swift().policy,
+  ...sdkModes,
   "JavaV1.policy": JavaV1.policy({ maxRetries: 2 }),
   "JavaV1.defaultPolicy": JavaV1.defaultPolicy,
   "JavaV1.dynamoDBPolicy": JavaV1.dynamoDBPolicy,
