@@ -71,6 +71,12 @@ it("examples/README.md has a row for each example, and for no other", () => {
   assert.deepStrictEqual([missing(exampleNames, named), missing(named, new Set(exampleNames))], [[], []])
 })
 
+it("each example stands on a page", () => {
+  const pages = ["README.md", "AGENTS.md", "lab/README.md", ...listed("docs", /^[^/]*\.md$/)].map(read).join("\n")
+  const named = new Set(Array.from(pages.matchAll(/\bexamples\/([\w-]+(?:\.ts)?)/g), ([, name]) => name!))
+  assert.deepStrictEqual(missing(exampleNames, named), [])
+})
+
 it("each example, or a file of its folder, is imported or started by a test", () => {
   const tests = [...listed("test", /\.ts$/), ...listed("lab/test", /\.ts$/)].map(read).join("\n")
   const names = exampleNames.map((name) => name.replace(/\.ts$/, ""))

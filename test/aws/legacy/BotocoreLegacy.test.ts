@@ -13,7 +13,7 @@ import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
-import * as Example from "../../../examples/botocore-legacy.ts"
+import * as Example from "../../../examples/legacy-modes.ts"
 import { millis, sdkError, withRandom } from "../../utils/vectors.ts"
 import * as vectors from "../../vectors/botocore-legacy.ts"
 
@@ -528,7 +528,7 @@ describe("BotocoreLegacy", () => {
       Effect.gen(function*() {
         const error = { name: "InternalServerError", $metadata: { httpStatusCode: 500 } }
         const { send, times } = recording(Array<object>(20).fill(error))
-        const exit = yield* travel(Example.getItem(Effect.as(send, { headers: {}, body: new Uint8Array() })))
+        const exit = yield* travel(Example.asBotocore(Effect.as(send, { headers: {}, body: new Uint8Array() })))
         assert.deepStrictEqual(exit, Exit.fail(error))
         assert.deepStrictEqual(times, [0, 50, 150, 350, 750, 1550, 3150, 6350, 12_750, 25_550])
       }))
@@ -541,7 +541,7 @@ describe("BotocoreLegacy", () => {
           headers: { "x-amz-crc32": "2356372769" },
           body: bodies[times.length - 1]!
         }))
-        const { body } = yield* yield* travel(Example.getItem(respond))
+        const { body } = yield* yield* travel(Example.asBotocore(respond))
         assert.strictEqual(new TextDecoder().decode(body), "foo")
         assert.deepStrictEqual(times, [0, 50, 150])
       }))

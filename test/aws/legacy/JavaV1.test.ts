@@ -8,7 +8,7 @@ import * as HttpClientError from "effect/http/HttpClientError"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import * as HttpClientResponse from "effect/http/HttpClientResponse"
 import * as TestClock from "effect/testing/TestClock"
-import * as Example from "../../../examples/java-v1.ts"
+import * as Example from "../../../examples/legacy-modes.ts"
 import { Throttled, Transient } from "../../utils/call.ts"
 import { type CallVector, verdictOf } from "../../utils/conformance.ts"
 import {
@@ -185,7 +185,7 @@ describe("JavaV1", () => {
   describe("example", () => {
     const [driver] = drivers as [Driver]
 
-    it.effect("describe: retries as the SDK does, by its own classifier", () =>
+    it.effect("asJava: retries as the SDK does, by its own classifier", () =>
       Effect.gen(function*() {
         const sentAt: Array<number> = []
         const errors = [{ name: "SlowDown" }, { code: "ECONNRESET" }]
@@ -193,7 +193,7 @@ describe("JavaV1", () => {
           const error = errors[sentAt.push(now) - 1]
           return error === undefined ? Effect.succeed("ok") : Effect.fail(error)
         })
-        const fiber = yield* Effect.forkChild(Example.describe(send), { startImmediately: true })
+        const fiber = yield* Effect.forkChild(Example.asJava(send), { startImmediately: true })
         yield* TestClock.adjust("1 minute")
         assert.isDefined(fiber.pollUnsafe())
         assert.deepStrictEqual(sentAt, [0, 375, 475])
@@ -206,19 +206,5 @@ describe("JavaV1", () => {
           outcome: "max-attempts"
         })
       }).pipe(withRandom(0)))
-
-    it.effect("withQuota: takes 5 for a retry, none after a throttle", () =>
-      Effect.gen(function*() {
-        const balances: Array<number> = []
-        const quota = yield* RetryQuota.RetryQuota
-        for (const error of [transient, throttling]) {
-          const call = Effect.fail(error)
-          const fiber = yield* Effect.forkChild(withRetry(call, Example.withQuota), { startImmediately: true })
-          yield* TestClock.adjust("1 hour")
-          assert.isDefined(fiber.pollUnsafe())
-          balances.push(yield* quota.balance)
-        }
-        assert.deepStrictEqual(balances, [485, 485])
-      }).pipe(withRandom(0.5), Effect.provide(RetryQuota.layer())))
   })
 })

@@ -18,7 +18,7 @@ import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 import * as TestClock from "effect/testing/TestClock"
-import * as Example from "../../../examples/kotlin.ts"
+import * as Example from "../../../examples/legacy-modes.ts"
 import { scripted, Terminal, Throttled, TimedOut, Transient } from "../../utils/call.ts"
 import {
   drivers,
@@ -640,10 +640,10 @@ describe("Kotlin", () => {
       yield* RetryQuota.reserve(95)
       const call = scripted([{ $metadata: { httpStatusCode: 503 } }])
       const sent = Effect.map(Effect.andThen(call.effect, Clock.currentTimeMillis), String)
-      const fiber = yield* Effect.forkChild(Example.getItem(sent))
+      const fiber = yield* Effect.forkChild(Example.asKotlin(sent))
       yield* TestClock.adjust("1 second")
       // 5 tokens are missing, at 10 a second; then 25 ms pass.
       assert.strictEqual(yield* Fiber.join(fiber), "525")
       assert.strictEqual(yield* RetryQuota.balance, 15)
-    }).pipe(withRandom(0), Effect.provide(Example.layer)))
+    }).pipe(withRandom(0), Effect.provide(Example.kotlin)))
 })

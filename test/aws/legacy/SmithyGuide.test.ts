@@ -14,7 +14,7 @@ import * as Option from "effect/Option"
 import * as Redis from "effect/persistence/Redis"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
-import * as Example from "../../../examples/smithy-guide.ts"
+import * as Example from "../../../examples/legacy-modes.ts"
 import { scripted, Terminal, Throttled, TimedOut, Transient } from "../../utils/call.ts"
 import { FakeRedis } from "../../utils/fakeRedis.ts"
 import { sweep } from "../../utils/sweep.ts"
@@ -369,34 +369,12 @@ describe("SmithyGuide", () => {
       }).pipe(withRandom(0.5), balanceOf(500)))
   })
 
-  describe("example: smithy-guide", () => {
-    const throttled = new Example.TooManyRequests({ retryAfter: Duration.seconds(8) })
-
-    it.effect("retries as its strategy does: the standard mode cuts a hint that the guide follows", () =>
-      Effect.gen(function*() {
-        for (const [layer, wait] of [[Example.standard, 5500], [Example.example, 8000]] as const) {
-          const start = yield* Clock.currentTimeMillis
-          const program = Effect.andThen(Example.getOrder(scripted([throttled]).effect), Clock.currentTimeMillis)
-          const exit = yield* inTime(Effect.provide(program, layer))
-          assert.deepStrictEqual(exit, Exit.succeed(start + wait))
-        }
-      }).pipe(withRandom(0.5)))
-
-    it.effect("retries no client error", () =>
-      Effect.gen(function*() {
-        const missing = new Example.NoSuchOrder({ id: "7" })
-        for (const layer of [Example.standard, Example.example]) {
-          const found = yield* Effect.flip(Effect.provide(Example.getOrder(Effect.fail(missing)), layer))
-          assert.strictEqual(found, missing)
-        }
-      }))
-
-    it.effect("lets a custom loop report how long it waited", () =>
-      Effect.gen(function*() {
-        const exit = yield* inTime(Effect.provide(Example.waited(scripted([throttled]).effect), Example.example))
-        assert.deepStrictEqual(exit, Exit.succeed("ok after 8s"))
-      }).pipe(withRandom(0.5)))
-  })
+  it.effect("the example follows a hint of its own error", () =>
+    Effect.gen(function*() {
+      const throttled = new Example.TooManyRequests({ retryAfter: Duration.seconds(8) })
+      const program = Effect.andThen(Example.asSmithy(scripted([throttled]).effect), Clock.currentTimeMillis)
+      assert.deepStrictEqual(yield* inTime(program), Exit.succeed(8000))
+    }).pipe(withRandom(0.5)))
 })
 
 /** A call in the loop of the guide, on its example strategy. */
