@@ -15,6 +15,12 @@ interface Group {
   readonly pages: ReadonlyArray<readonly [path: string, title: string]>
 }
 
+/** A conformance table, as far as it names where its figures come from. */
+interface Table {
+  readonly sdks?: ReadonlyArray<{ readonly sources: ReadonlyArray<string> }>
+  readonly sources?: ReadonlyArray<string>
+}
+
 const missing = (names: Iterable<string>, there: ReadonlySet<string>) => [...names].filter((name) => !there.has(name))
 
 describe("docs/modules.md", () => {
@@ -164,6 +170,45 @@ describe("metrics", async () => {
     // retry_quota_fallback is what these decisions come to.
     assert.deepStrictEqual([missing(ids, there), missing(there, ids)], [["retry_quota_decisions"], []])
     assert.deepStrictEqual(missing(namedIn(read("examples/grafana/alerts.yml")), ids), [])
+  })
+})
+
+describe("NOTICE", () => {
+  const lines = read("NOTICE").split("\n").filter((line) => line.startsWith("  ")).map((line) => line.trim())
+
+  /** A repository, a package or a document, of those that a source names. */
+  const namesOf = (source: string): ReadonlyArray<string> => {
+    const names = source.match(/(?<=github\.com\/)[\w-]+\/[\w-]+|@(?:aws-sdk|smithy)\/[\w-]+|(?<=npm )[\w-]+/g)
+    return names ?? [/^AWS [\w ]*?(?=[\d., ]*,)/.exec(source)?.[0] ?? source]
+  }
+
+  it("has a line for each source of a conformance table, and no line of AWS for another", () => {
+    const tables = listed("docs/conformance", /\.json$/).filter((path) => !path.endsWith("schema.json"))
+    const sources = tables.flatMap((path) => {
+      const { sdks = [], sources = [] } = JSON.parse(read(path)) as Table
+      return [...sources, ...sdks.flatMap((sdk) => sdk.sources)]
+    })
+    const names = new Set(sources.flatMap(namesOf))
+    assert.isAbove(names.size, 20)
+    const there = new Set(lines.map((line) => line.replace(/^npm /, "")))
+    assert.deepStrictEqual(missing(names, there), [])
+    const ofAws = [...there].filter((line) =>
+      /^(?:aws|awslabs|boto|smithy-lang)\/|^@(?:aws-sdk|smithy)\/|^aws-sdk$/.test(line)
+    )
+    assert.deepStrictEqual(missing(ofAws, names), [])
+  })
+
+  it("names each SDK that a comment of src gives as its source", () => {
+    const code = listed("src", /\.ts$/).map(read).join("\n")
+    const sources = [...code.matchAll(/Source\**:([^]*?)(?=\n \*\n|\*\/)/g)].map(([, text]) => text!)
+    const names = new Set(
+      sources.flatMap((text) => text.match(/\b(?:aws-sdk|smithy(?!-lang)|grpc)-[a-z]\w*(?:-v2)?|\bbotocore\b/g) ?? [])
+    )
+    assert.isAbove(names.size, 12)
+    assert.deepStrictEqual(
+      [...names].filter((name) => !lines.some((line) => new RegExp(`\\b${name}\\b`).test(line))),
+      []
+    )
   })
 })
 
