@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
 import * as fs from "node:fs"
 import { importOf, publicModules } from "./utils/modules.ts"
+import { drawing } from "./utils/rooms.ts"
 
 const root = new URL("../", import.meta.url)
 const read = (path: string) => fs.readFileSync(new URL(path, root), "utf8")
@@ -220,22 +221,40 @@ it("each reason to stop has a row in docs/not-retried.md, and no other", () => {
   assert.deepStrictEqual([missing(reasons, rows), missing(rows, reasons)], [[], []])
 })
 
-it("docs/maintaining.md names the tests of each file of the engine and of what calls share, and of each other folder", () => {
-  const [, section] = read("docs/maintaining.md").split("\n## Which tests\n")
-  const rows = Array.from(
-    section!.split("\n## ")[0]!.matchAll(/^\| (`.*) \| (`.*) \|$/gm),
-    ([, ...cells]) => cells.map((cell) => Array.from(cell.matchAll(/`(.*?)`/g), ([, name]) => name!))
-  )
-  const sources = new Set(
-    listed("src", /\/[^/]*\.ts$/).map((path) =>
-      path.replace(/^src\/|\.ts$/g, "").replace(
-        /^((?!(?:engine|(?:gates|hedge|quota)\/internal)\/\w+$).*)\/.*/,
-        "$1"
-      )
+describe("docs/maintaining.md", () => {
+  const page = read("docs/maintaining.md")
+  const sectionOf = (title: string) => page.split(`\n## ${title}\n`)[1]!.split("\n## ")[0]!
+
+  /** What the first and the last cell of each row of a section name. */
+  const rowsOf = (title: string) =>
+    Array.from(
+      sectionOf(title).matchAll(/^\| (?!---|room|file)(.*?) \|.*\| (.*) \|$/gm),
+      ([, first, last]) => [first!, last!].map((cell) => Array.from(cell.matchAll(/`(.*?)`/g), ([, name]) => name!))
     )
-  )
-  const named = new Set(rows.flatMap(([names]) => names!))
-  assert.deepStrictEqual([missing(sources, named), missing(named, sources)], [[], []])
-  const tests = new Set(listed("test", /\.test\.ts$/).map((path) => path.replace(/^test\/|\.test\.ts$/g, "")))
-  assert.deepStrictEqual(missing(rows.flatMap(([, names]) => names!), tests), [])
+  const rows = [...rowsOf("The rooms"), ...rowsOf("The engine")]
+
+  it("begins with the rooms of src, drawn from its imports", () => {
+    assert.strictEqual(/^```text\n([^]*?)\n```$/m.exec(page)![1], drawing())
+  })
+
+  it("has a row for each folder of src that is not private, and for each file of the engine", () => {
+    const sources = listed("src", /\.ts$/).map((path) => path.replace(/^src\/|\.ts$/g, ""))
+    const folders = sources.map((path) => /^(\w+(?:\/\w+)?)\//.exec(path)?.[1] ?? "the core")
+    const isPrivate = (folder: string) => /^(?!internal|engine)\w+\//.test(folder)
+    const expected = new Set(folders.filter((folder) => folder !== "the core" && !isPrivate(folder)))
+    const engine = sources.flatMap((path) => /^engine\/(\w+)$/.exec(path)?.[1] ?? [])
+    const named = new Set(rows.flatMap(([names]) => names!))
+    const all = new Set([...expected, ...engine])
+    assert.deepStrictEqual([missing(all, named), missing(named, all)], [[], []])
+  })
+
+  it("names tests that there are", () => {
+    const tests = new Set(listed("test", /\.test\.ts$/).map((path) => path.replace(/^test\/|\.test\.ts$/g, "")))
+    assert.isAbove(rows.length, 25)
+    assert.deepStrictEqual(missing(rows.flatMap(([, names]) => names!), tests), [])
+  })
+
+  it("has at most 1,500 words", () => {
+    assert.isAtMost(page.split(/\s+/).length, 1500)
+  })
 })
