@@ -337,10 +337,7 @@ const slowed = <A, E, R>(self: Effect.Effect<A, E, R>, { byMillis, factor }: Fat
   Effect.clockWith((clock) => {
     const startMillis = monotonicMillis(clock)
     const rest = Effect.suspend(() => Effect.sleep(byMillis + (factor - 1) * (monotonicMillis(clock) - startMillis)))
-    return Effect.matchCauseEffect(self, {
-      onSuccess: (value) => Effect.as(rest, value),
-      onFailure: (cause) => Effect.andThen(rest, Effect.failCause(cause))
-    })
+    return Effect.flatMap(Effect.exit(self), (exit) => Effect.andThen(rest, exit))
   })
 
 /**

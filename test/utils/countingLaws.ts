@@ -3,11 +3,10 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { clockOf } from "../../src/internal/clock.ts"
 import type { Reservation, RetryQuotaStore } from "../../src/RetryQuotaStore.ts"
-import { earlier } from "../../src/testing/internal/laterClock.ts"
-import { close, type Law, law, same, virtual, within } from "../../src/testing/internal/law.ts"
+import { close, earlier, type Law, law, same, virtual, within } from "../../src/testing/internal/law.ts"
 import { type Make, resized } from "../../src/testing/internal/storeLaws.ts"
 import { Asker, Subject, withClock } from "../../src/testing/internal/storeSubject.ts"
-import { sweep } from "../../src/testing/internal/sweep.ts"
+import { sweepEach } from "../../src/testing/internal/sweep.ts"
 
 /** A law of a store that counts retries, with a twin that sees the same except for what the law is about. */
 type Body = (subject: Subject, twin: Subject) => Effect.Effect<void, unknown, Scope.Scope>
@@ -122,29 +121,20 @@ const backwards: Body = (subject) =>
 
 /** A caller that asks, interrupted at each step. */
 const interrupted = <R>(make: Make<R>) =>
-  Effect.gen(function*() {
-    const begin = Effect.gen(function*() {
-      const [subject, twin] = yield* Effect.all([make, make])
-      return { subject, twin, asker: new Asker() }
+  sweepEach(
+    Effect.map(Effect.all([make, make]), ([subject, twin]) => ({ subject, twin, asker: new Asker() })),
+    ({ asker, subject }) =>
+      Effect.withFiber((fiber): Effect.Effect<unknown> => {
+        const answer = subject.store.reserve(1, clockOf(fiber))
+        const taking = asker.take(answer, Duration.days(1))
+        return typeof answer === "function" ? Effect.timeoutOption(taking, 1000) : taking
+      }),
+    Effect.fnUntraced(function*({ asker, subject, twin }) {
+      asker.check(1)
+      asker.reservation?.giveBack()
+      yield* subject.expectAs("the balance when all has gone back after an interruption", twin)
     })
-    let given = yield* begin
-    const ask = Effect.withFiber((fiber) => {
-      const { asker, subject } = given
-      const answer = subject.store.reserve(1, clockOf(fiber))
-      if (typeof answer === "object") asker.hold(answer)
-      return typeof answer === "function"
-        ? Effect.timeoutOption(answer(Duration.days(1), asker.hold), 1000)
-        : Effect.void
-    })
-    yield* sweep(ask, () =>
-      Effect.gen(function*() {
-        const { asker, subject, twin } = given
-        asker.check(1)
-        asker.reservation?.giveBack()
-        yield* subject.expectAs("the balance when all has gone back after an interruption", twin)
-        given = yield* begin
-      }))
-  })
+  )
 
 /** The laws of our budgets, which count retries, whatever they cost. */
 export const countingLaws = <E, R>(

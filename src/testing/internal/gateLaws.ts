@@ -6,10 +6,9 @@ import type * as Scope from "effect/Scope"
 import { attempt, withRetry } from "../../Attempt.ts"
 import * as RetryPolicy from "../../RetryPolicy.ts"
 import * as SendGate from "../../SendGate.ts"
-import { earlier } from "./laterClock.ts"
-import { completes, type Law, law, same, stopped, until, virtual, within } from "./law.ts"
+import { completes, earlier, type Law, law, same, stopped, until, virtual, within } from "./law.ts"
 import { defect, ok, outcomes, throttled, transient } from "./scriptedService.ts"
-import { sweep } from "./sweep.ts"
+import { sweepEach } from "./sweep.ts"
 import { endings, type Entry, type GateSubject, Witness } from "./witnessGate.ts"
 
 /**
@@ -89,24 +88,20 @@ const through = <A, E, R>(self: Effect.Effect<A, E, R>, gate: SendGate.SendGate)
 
 /** A gate with room for one send, and a call through it that is interrupted at each step. */
 const swept = <R>(make: Make<R>, driver: Driver) =>
-  Effect.gen(function*() {
-    const begin = Effect.gen(function*() {
-      const subject = yield* make
-      const { passes } = yield* subject.filled
-      passes.pop()?.cancel()
-      return { subject, witness: new Witness(subject.gate) }
-    })
-    let setup = yield* begin
-    for (const script of [[transient, throttled, ok()], [transient, defect("broken")]] as const) {
-      const call = Effect.suspend(() => driver(outcomes(script, { latency: 10 }).send))
-      yield* sweep(Effect.suspend(() => through(call, setup.witness)), () =>
-        Effect.gen(function*() {
-          setup.witness.check()
-          yield* reopens(setup.subject, "a call has ended")
-          setup = yield* begin
-        }))
-    }
-  })
+  Effect.forEach([[transient, throttled, ok()], [transient, defect("broken")]] as const, (script) =>
+    sweepEach(
+      Effect.gen(function*() {
+        const subject = yield* make
+        const { passes } = yield* subject.filled
+        passes.pop()?.cancel()
+        return { subject, witness: new Witness(subject.gate) }
+      }),
+      ({ witness }) => through(driver(outcomes(script, { latency: 10 }).send), witness),
+      Effect.fnUntraced(function*({ subject, witness }) {
+        witness.check()
+        yield* reopens(subject, "a call has ended")
+      })
+    ))
 
 /** Ends sends, and lets time pass, until the condition holds. */
 const released = (subject: GateSubject, passes: Array<SendGate.Pass>, condition: () => boolean) =>
@@ -120,28 +115,24 @@ const released = (subject: GateSubject, passes: Array<SendGate.Pass>, condition:
   })
 
 const interrupted = <R>(make: Make<R>) =>
-  Effect.gen(function*() {
-    const begin = Effect.gen(function*() {
+  sweepEach(
+    Effect.gen(function*() {
       const [subject, twin] = yield* Effect.all([make, make])
       const [own, others] = [yield* subject.filled, yield* twin.filled]
-      return { subject, twin, passes: [...own.passes, ...others.passes], entry: undefined as Entry | undefined }
-    })
-    let setup = yield* begin
-    const program = Effect.suspend(() =>
-      Effect.flatMap(setup.subject.enter(), (entry) => {
-        setup.entry = entry
+      return { subject, twin, entries: [] as Array<Entry>, passes: [...own.passes, ...others.passes] }
+    }),
+    ({ entries, subject }) =>
+      Effect.flatMap(subject.enter(), (entry) => {
+        entries.push(entry)
         return Effect.timeoutOption(entry.waiting ?? Effect.void, 10_000)
-      })
-    )
-    yield* sweep(program, () =>
-      Effect.gen(function*() {
-        const { entry, passes, subject, twin } = setup
-        if (entry !== undefined) within("how often hold was called", entry.passes.length, 0, 1)
-        for (const pass of [...(entry?.passes ?? []), ...passes]) pass.cancel()
-        same("how many sends pass after one that waited was interrupted", yield* subject.room, yield* twin.room)
-        setup = yield* begin
-      }))
-  })
+      }),
+    Effect.fnUntraced(function*({ entries, passes, subject, twin }) {
+      const held = entries.flatMap((entry) => entry.passes)
+      within("how often hold was called", held.length, 0, 1)
+      for (const pass of [...held, ...passes]) pass.cancel()
+      same("how many sends pass after one that waited was interrupted", yield* subject.room, yield* twin.room)
+    })
+  )
 
 const neverSends = (driver: Driver): Body =>
   function*(subject) {

@@ -1,4 +1,5 @@
 import * as Cause from "effect/Cause"
+import type * as Clock from "effect/Clock"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -6,6 +7,19 @@ import * as Fiber from "effect/Fiber"
 import type * as Scope from "effect/Scope"
 import * as TestClock from "effect/testing/TestClock"
 import { withTestClock } from "./virtualTime.ts"
+
+/**
+ * The same clock, showing an earlier time.
+ *
+ * @internal
+ */
+export const earlier = (clock: Clock.Clock, millis: number): Clock.Clock => ({
+  ...clock,
+  sleep: (duration) => clock.sleep(duration),
+  currentTimeMillisUnsafe: () => clock.currentTimeMillisUnsafe() - millis,
+  currentTimeNanosUnsafe: () => clock.currentTimeNanosUnsafe() - BigInt(millis) * 1_000_000n,
+  monotonicTimeNanosUnsafe: () => clock.monotonicTimeNanosUnsafe() - BigInt(millis) * 1_000_000n
+})
 
 /**
  * A contract's law that does not hold.

@@ -12,11 +12,10 @@ import { clockOf } from "../../internal/clock.ts"
 import * as RetryPolicy from "../../RetryPolicy.ts"
 import * as RetryQuota from "../../RetryQuota.ts"
 import type { Reservation } from "../../RetryQuotaStore.ts"
-import { earlier } from "./laterClock.ts"
-import { close, completes, type Law, law, same, stopped, type Time, turns, until, within } from "./law.ts"
+import { close, completes, earlier, type Law, law, same, stopped, type Time, turns, until, within } from "./law.ts"
 import { ok, type Outcome, outcomes, transient } from "./scriptedService.ts"
 import { Asker, type Subject, withClock } from "./storeSubject.ts"
-import { sweep, sweepQuota } from "./sweep.ts"
+import { sweepEach, sweepQuota } from "./sweep.ts"
 
 /**
  * Makes a store, a new one each time.
@@ -155,23 +154,20 @@ const noting = <A, E, R>(asker: Asker, self: Effect.Effect<A, E, R>): Effect.Eff
     }))
 
 const interrupted = <R>(make: Make<R>, share: number) =>
-  Effect.gen(function*() {
-    const begin = Effect.gen(function*() {
+  sweepEach(
+    Effect.gen(function*() {
       const [subject, twin] = yield* Effect.all([make, make])
       yield* subject.setBoth(twin, share * subject.size)
       return { subject, twin, asker: new Asker() }
+    }),
+    ({ asker, subject }) => noting(asker, asked(subject, asker)),
+    Effect.fnUntraced(function*({ asker, subject, twin }) {
+      asker.check(subject.unit)
+      yield* subject.expectAs("the balance after an interruption", twin, -asker.cost)
+      asker.reservation?.giveBack()
+      yield* subject.expectAs("the balance when all has gone back after an interruption", twin)
     })
-    let setup = yield* begin
-    yield* sweep(Effect.suspend(() => noting(setup.asker, asked(setup.subject, setup.asker))), () =>
-      Effect.gen(function*() {
-        const { asker, subject, twin } = setup
-        asker.check(subject.unit)
-        yield* subject.expectAs("the balance after an interruption", twin, -asker.cost)
-        asker.reservation?.giveBack()
-        yield* subject.expectAs("the balance when all has gone back after an interruption", twin)
-        setup = yield* begin
-      }))
-  })
+  )
 
 /** A caller that waits, in its own fiber. */
 export const waiting = (subject: Subject, cost: number, granted?: () => void) =>

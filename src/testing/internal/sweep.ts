@@ -152,6 +152,26 @@ export const sweep = <A, E, R, R2>(
   )
 }
 
+/**
+ * A sweep whose runs have a setup each, which is checked, then made again, after every run.
+ *
+ * @internal
+ */
+export const sweepEach = <S, A, E, R, E2, R2, E3, R3>(
+  make: Effect.Effect<S, E, R>,
+  program: (setup: S) => Effect.Effect<A, E2, R2>,
+  check: (setup: S, at: Interruption, sleeping: number) => Effect.Effect<void, E3, R3>,
+  options: TimeOptions = {}
+): Effect.Effect<number, E, R | R2 | R3> =>
+  Effect.gen(function*() {
+    let setup = yield* make
+    return yield* sweep(Effect.suspend(() => program(setup)), (step, sleeping, waited) =>
+      Effect.gen(function*() {
+        yield* Effect.orDie(check(setup, { step, waited }, sleeping))
+        setup = yield* Effect.orDie(make)
+      }), options)
+  })
+
 /** A shortfall below this many tokens is a rounding error. */
 const epsilon = 1e-6
 
@@ -181,7 +201,7 @@ const checkedTokens = ({ expected, limiter, open }: SteadyLimiter, fail: Fail) =
     if (Math.abs(capacity - right) > epsilon) yield* fail("send tokens", capacity, right)
   })
 
-const checked = ({ sleeping, step, waited }: Interruption & { readonly sleeping: number }, setup: Setup) =>
+const checked = (setup: Setup, { step, waited }: Interruption, sleeping: number) =>
   Effect.gen(function*() {
     const fail: Fail = (what, actual, expected) =>
       Effect.die(new SweepFailure({ step, waited, what, actual, expected }))
@@ -260,20 +280,12 @@ export const sweepQuota: {
         const initial = yield* made.quota.balance
         return { ...made, initial, steady: limiter === undefined ? undefined : yield* makeSteady(limiter) }
       })
-      let setup = yield* make
-      const limited = Effect.suspend(() =>
-        setup.steady === undefined
+      const program = ({ quota, steady }: Setup) => {
+        const limited = steady === undefined
           ? self
-          : Effect.provideService(self, AdaptiveRateLimiter.AdaptiveRateLimiter, setup.steady.limiter)
-      )
-      return yield* sweep(
-        Effect.suspend(() => Effect.provideService(limited, RetryQuota.RetryQuota, setup.quota)),
-        (step, sleeping, waited) =>
-          Effect.gen(function*() {
-            yield* checked({ step, sleeping, waited }, setup)
-            setup = yield* make
-          }),
-        time
-      )
+          : Effect.provideService(self, AdaptiveRateLimiter.AdaptiveRateLimiter, steady.limiter)
+        return Effect.provideService(limited, RetryQuota.RetryQuota, quota)
+      }
+      return yield* sweepEach(make, program, checked, time)
     })
   )
