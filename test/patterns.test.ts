@@ -1,23 +1,10 @@
 /** Patterns see only the beginning of a text from outside, and take linear time whatever they see. */
-// @ts-expect-error: the package has no types.
-import { parseSync, traverse } from "@babel/core"
 import { assert, describe, it } from "@effect/vitest"
 import * as fs from "node:fs"
+import { type Node, statementsOf, visit } from "./utils/ast.ts"
 import { threadSeconds } from "./utils/cpu.ts"
 
 const root = new URL("../", import.meta.url)
-
-/** A node of Babel's syntax tree. */
-interface Node {
-  readonly type: string
-  readonly start: number
-  readonly end: number
-  readonly [field: string]: any
-}
-
-interface Path {
-  readonly node: Node
-}
 
 interface Use {
   /** What the pattern is used on, as code. */
@@ -32,6 +19,14 @@ interface Found {
 
 const methods = ["match", "matchAll", "replace", "replaceAll", "search", "split"]
 
+/** What a call uses a pattern on, if it does. */
+const usedOn = ({ arguments: [first, second], callee }: Node): Node | undefined => {
+  const name = callee.property?.name
+  if (name === "test" || name === "exec") return second === undefined ? first : undefined
+  const isPattern = first?.regex !== undefined || first?.type === "NewExpression"
+  return methods.includes(name) && isPattern ? callee.object : undefined
+}
+
 /** The patterns of the files below a folder, and what they are used on. */
 const foundIn = (folder: string): Found => {
   const found: Found = { uses: [], patterns: [] }
@@ -39,26 +34,10 @@ const foundIn = (folder: string): Found => {
     if (!/\.tsx?$/.test(path) || path.includes("node_modules")) continue
     const file = `${folder}/${path}`.replaceAll("\\", "/")
     const code = fs.readFileSync(new URL(file, root), "utf8")
-    const tree = parseSync(code, {
-      babelrc: false,
-      configFile: false,
-      filename: file,
-      parserOpts: { plugins: ["typescript", "jsx"] }
-    })
-    const shown = ({ end, start }: Node) => code.slice(start, end)
-    traverse(tree, {
-      RegExpLiteral: ({ node }: Path) => void found.patterns.push(new RegExp(node["pattern"], node["flags"])),
-      CallExpression: ({ node }: Path) => {
-        const callee: Node = node["callee"]
-        const given: ReadonlyArray<Node> = node["arguments"]
-        const name: string = callee["property"]?.name
-        const [first] = given
-        if ((name === "test" || name === "exec") && given.length === 1) {
-          found.uses.push({ text: shown(first!), at: file })
-        } else if (methods.includes(name) && (first?.type === "RegExpLiteral" || first?.type === "NewExpression")) {
-          found.uses.push({ text: shown(callee["object"]), at: file })
-        }
-      }
+    visit(statementsOf(code, path.endsWith("x") ? "tsx" : "ts"), (node) => {
+      if (node["regex"] !== undefined) found.patterns.push(new RegExp(node["regex"].pattern, node["regex"].flags))
+      const on = node.type === "CallExpression" ? usedOn(node) : undefined
+      if (on !== undefined) found.uses.push({ text: code.slice(on.start, on.end), at: file })
     })
   }
   return found
@@ -87,8 +66,7 @@ const whole: { readonly [file: string]: readonly [uses: number, why: string] } =
   "src/internal/invalidField.ts": [1, "a key of a document, cut before"],
   "src/config/internal/environmentVariables.ts": [2, "names of resources in code"],
   "src/redis/internal/fleet.ts": [1, "an option, one class of characters"],
-  "src/testing/internal/timelineText.ts": [4, "texts of tests"],
-  "src/testing/internal/timeline.ts": [2, "names in tests"]
+  "src/testing/internal/timeline.ts": [6, "texts of tests"]
 }
 
 const library = foundIn("src")

@@ -6,7 +6,7 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as fs from "node:fs"
 import { fileURLToPath } from "node:url"
-import { parseAst } from "rolldown/parseAst"
+import { type Node, statementsOf, visit } from "../utils/ast.ts"
 import { importOf, internalsOf, publicModules } from "../utils/modules.ts"
 import { adapterSweeps } from "./sweeps/adapters.ts"
 import { callSweeps, limiterSweeps, quotaSweeps } from "./sweeps/calls.ts"
@@ -15,27 +15,19 @@ import { policySweeps } from "./sweeps/policies.ts"
 import { redisSweeps } from "./sweeps/redis.ts"
 import { quotaLayers, serviceSweeps } from "./sweeps/services.ts"
 
-/** What a node names, and the nodes inside it: members as `Module.member`. */
-const visit = (node: any, enter: (node: any) => void): void => {
-  if (node === null || typeof node !== "object") return
-  if (typeof node.type === "string") enter(node)
-  for (const child of Object.values(node)) if (typeof child === "object") visit(child, enter)
-}
-
 /** The members of modules that a node names, and the other names in it. */
-const namesIn = (node: any) => {
+const namesIn = (node: Node | ReadonlyArray<Node>) => {
   const members: Array<string> = []
-  const names = new Set<string>()
+  const identifiers: Array<Node> = []
   const keys = new Set<unknown>()
-  visit(node, ({ computed, key, object, property, shorthand, type }) => {
+  visit(node, (inner) => {
+    const { computed, key, object, property, shorthand, type } = inner
+    if (type === "Identifier") identifiers.push(inner)
     if (type === "MemberExpression" && !computed) keys.add(property)
     if (type === "Property" && !computed && !shorthand) keys.add(key)
     if (type === "MemberExpression" && object.type === "Identifier") members.push(`${object.name}.${property.name}`)
   })
-  visit(node, (inner) => {
-    if (inner.type === "Identifier" && !keys.has(inner)) names.add(inner.name)
-  })
-  return { members, names }
+  return { members, names: new Set(identifiers.filter((one) => !keys.has(one)).map(({ name }) => name as string)) }
 }
 
 /** The members of modules that occur in tests which sweep, or in what these tests use of their file. */
@@ -44,7 +36,7 @@ const sweptIn = (path: string): ReadonlyArray<string> => {
   if (!/\bsweep(?:Quota)?\(/.test(code)) return []
   const declared = new Map<string, Array<any>>()
   const tests: Array<any> = []
-  visit(parseAst(code, { lang: "ts" }).body, (node) => {
+  visit(statementsOf(code), (node) => {
     const { arguments: inside, callee, id, type } = node
     if (type === "VariableDeclarator" && id.type === "Identifier") {
       declared.set(id.name, [...declared.get(id.name) ?? [], node.init])
