@@ -6,13 +6,13 @@ import * as RetryStrategy from "effect-retry/RetryStrategy"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Fiber from "effect/Fiber"
 import * as Random from "effect/Random"
 import * as Result from "effect/Result"
 import * as Schedule from "effect/Schedule"
 import * as TestClock from "effect/testing/TestClock"
 import * as Aws2026 from "../../examples/aws-2026.ts"
 import { constantRandom, Transient } from "../utils/call.ts"
+import { inTime } from "../utils/inTime.ts"
 import { type Driver, drivers, type Policy, type SdkError, sdkError, type Wire } from "../utils/vectors.ts"
 import { dated, invocationIds, max, requests, ttl } from "../vectors/requestHeaders.ts"
 
@@ -41,7 +41,7 @@ describe("RequestHeaders", () => {
               { maxAttempts: policy },
               responses.map(({ error = { status: 200 } }) => error)
             )
-            assert.deepStrictEqual(yield* travel(calledBy(driver, call, policy)), Exit.succeed(200))
+            assert.deepStrictEqual(yield* inTime(calledBy(driver, call, policy)), Exit.succeed(200))
             assert.deepStrictEqual(
               seen.map((headers) => headers["amz-sdk-request"]),
               responses.map(({ header }) => header)
@@ -63,7 +63,7 @@ describe("RequestHeaders", () => {
           if (seen.length < responses.length) return yield* new Transient()
         })
         const policy = Backoff.fixed(retryAfterMs).pipe(RetryPolicy.maxAttempts(maxAttempts))
-        yield* travel(send.pipe(withRetry(policy), RequestHeaders.withInvocation))
+        yield* inTime(send.pipe(withRetry(policy), RequestHeaders.withInvocation))
         assert.deepStrictEqual(seen, responses.map(({ header }) => header))
       }))
 
@@ -115,7 +115,7 @@ describe("RequestHeaders", () => {
         const program = RequestHeaders.withInvocation(RetryStrategy.run(send)).pipe(
           Effect.provide(RetryStrategy.layer(awsStandard2026))
         )
-        yield* travel(Effect.retry(program, Schedule.recurs(1)))
+        yield* inTime(Effect.retry(program, Schedule.recurs(1)))
         assert.deepStrictEqual(numbers(seen), [1, 2, 3, 1, 2, 3])
         assert.strictEqual(ids(seen).size, 2)
       }).pipe(Effect.provide(RetryQuota.layer())))
@@ -128,9 +128,9 @@ describe("RequestHeaders", () => {
           return Effect.fail(new Transient())
         })
         const inner = send.pipe(withRetry(RetryPolicy.maxAttempts(2)(everySecond)))
-        yield* travel(RequestHeaders.withInvocation(Effect.retry(inner, Schedule.recurs(1))))
+        yield* inTime(RequestHeaders.withInvocation(Effect.retry(inner, Schedule.recurs(1))))
         assert.deepStrictEqual([numbers(seen), ids(seen).size], [[1, 2, 1, 2], 1])
-        yield* travel(Effect.retry(RequestHeaders.withInvocation(inner), Schedule.recurs(1)))
+        yield* inTime(Effect.retry(RequestHeaders.withInvocation(inner), Schedule.recurs(1)))
         assert.deepStrictEqual([numbers(seen.slice(4)), ids(seen).size], [[1, 2, 1, 2], 3])
       }))
 
@@ -148,7 +148,7 @@ describe("RequestHeaders", () => {
           const second = yield* strategy.refreshRetryToken(first, new Transient())
           yield* Effect.repeat(note(second.attempt), Schedule.recurs(1))
         })
-        yield* travel(RequestHeaders.withInvocation(call))
+        yield* inTime(RequestHeaders.withInvocation(call))
         assert.deepStrictEqual(seen.map((headers) => headers["amz-sdk-request"]), [
           "attempt=1",
           "attempt=2; max=3",
@@ -170,7 +170,7 @@ describe("RequestHeaders", () => {
               (_, send) => ({ status: send < attempts - 1 ? 500 : 200 })
             )
             for (const concurrency of [1, "unbounded"] as const) {
-              const seen = yield* travel(Effect.forEach(
+              const seen = yield* inTime(Effect.forEach(
                 Array.from({ length: calls }),
                 () => {
                   const one = recording({ maxAttempts: policy }, responses)
@@ -239,7 +239,7 @@ describe("RequestHeaders", () => {
           Effect.andThen(note(outer)),
           Effect.andThen(Effect.fail(new Transient()))
         )
-        yield* travel(send.pipe(withRetry(everySecond), RequestHeaders.withInvocation))
+        yield* inTime(send.pipe(withRetry(everySecond), RequestHeaders.withInvocation))
         assert.deepStrictEqual(numbers(outer), [1, 1, 2, 2, 3, 3])
         assert.deepStrictEqual(numbers(inner), [1, 1, 1])
         assert.strictEqual(ids(outer).size, 1)
@@ -258,7 +258,7 @@ describe("RequestHeaders", () => {
       Effect.gen(function*() {
         const policy = Operations.forOperation(s3)
         const { call, seen } = recording({ maxAttempts: policy }, [{ status: 500 }, { status: 500 }, { status: 200 }])
-        yield* travel(Effect.retry(RequestHeaders.withInvocation(call), policy))
+        yield* inTime(Effect.retry(RequestHeaders.withInvocation(call), policy))
         assert.strictEqual(ids(seen).size, 3)
         assert.strictEqual(yield* RetryQuota.balance, 486)
       }).pipe(Effect.provide(RetryQuota.layer())))
@@ -316,7 +316,7 @@ describe("RequestHeaders", () => {
               ? { status: 500, headers: { ...bodies.headers, "x-amz-retry-after": "2000" } }
               : { status: 200, ...bodies }
           )
-        yield* travel(Aws2026.call(transport, getItem))
+        yield* inTime(Aws2026.call(transport, getItem))
         assert.deepStrictEqual(seen.map((headers) => headers["amz-sdk-request"]), [
           "attempt=1; max=4",
           "ttl=19700101T000013Z; attempt=2; max=4",
@@ -374,11 +374,3 @@ const requestAt = (now: string, date: string, options: RequestHeaders.Options) =
     yield* RequestHeaders.observeDate(date)
     return (yield* RequestHeaders.headers(options))["amz-sdk-request"]
   }).pipe(RequestHeaders.withInvocation)
-
-/** Runs a program to its end, however long it takes. */
-const travel = <A, E, R>(program: Effect.Effect<A, E, R>) =>
-  Effect.gen(function*() {
-    const fiber = yield* Effect.forkChild(Effect.exit(program), { startImmediately: true })
-    yield* TestClock.adjust("1 hour")
-    return yield* Fiber.join(fiber)
-  })

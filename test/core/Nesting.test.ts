@@ -16,7 +16,8 @@ import * as Schedule from "effect/Schedule"
 import * as TestClock from "effect/testing/TestClock"
 import { headersIn } from "../../src/internal/propagation.ts"
 import { Terminal, Transient } from "../utils/call.ts"
-import { drivers, inTime } from "../utils/drivers.ts"
+import { drivers } from "../utils/drivers.ts"
+import { inTime } from "../utils/inTime.ts"
 
 const leaf = () => {
   const call = { sends: 0, effect: undefined as unknown as Effect.Effect<never, Transient> }

@@ -11,11 +11,10 @@ import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Fiber from "effect/Fiber"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
-import * as TestClock from "effect/testing/TestClock"
 import type { AnyPolicy } from "../utils/account.ts"
+import { inTime } from "../utils/inTime.ts"
 
 const quota = Effect.provide(RetryQuota.layer({ initial: 100, successIncrement: 0 }))
 
@@ -29,14 +28,6 @@ const loops: ReadonlyArray<readonly [name: string, loop: Loop]> = [
   ["withRetry", (self, policy) => withRetry(self, policy)],
   ["Effect.retry", (self, policy) => Effect.retry(self, policy)]
 ]
-
-/** How an effect ends, in a fiber for which an hour passes. */
-const ended = <A, E, R>(self: Effect.Effect<A, E, R>) =>
-  Effect.gen(function*() {
-    const fiber = yield* Effect.forkChild(self)
-    yield* TestClock.adjust("1 hour")
-    return yield* Fiber.await(fiber)
-  })
 
 describe("conditions", () => {
   /** A call whose n-th failure is n, and that succeeds after so many. */
@@ -96,7 +87,7 @@ describe("conditions", () => {
     for (const [form, run] of forms) {
       it.effect(`${name}: ${end} by ${form}`, () =>
         Effect.gen(function*() {
-          const exit = yield* ended(run(counted(failures), policy, options))
+          const exit = yield* inTime(run(counted(failures), policy, options))
           const result = Exit.isSuccess(exit) ? exit.value : Cause.squash(exit.cause)
           assert.strictEqual(result, end)
           // Of a success, its own retry is not paid in the end.
@@ -131,7 +122,7 @@ describe("schedules", () => {
             const sentAt: Array<number> = []
             const call = Effect.flatMap(Clock.currentTimeMillis, (now) =>
               sentAt.push(now) === 4 ? Effect.succeed("ok") : Effect.fail("down"))
-            yield* ended(loop(call, policy))
+            yield* inTime(loop(call, policy))
             assert.deepStrictEqual(
               sentAt.slice(1).map((at, n) =>
                 (at - sentAt[n]!) / 1000
@@ -183,7 +174,7 @@ describe("schedules", () => {
             })
           const call = Effect.flatMap(Clock.currentTimeMillis, (now) =>
             sentAt.push(now) === 3 ? Effect.succeed("ok") : Effect.fail(`failure ${sentAt.length}`))
-          yield* ended(loop(call, around(see)))
+          yield* inTime(loop(call, around(see)))
           assert.deepStrictEqual(seen, [
             ["failure 1", 250, timing(1, 0, 0)],
             ["failure 2", 250, timing(2, 250, 250)]
@@ -202,7 +193,7 @@ describe("schedules", () => {
           seen.push([input, delayOf(output), metadata])
           return yield* Effect.fail("down")
         })
-        yield* ended(loop(call, RetryPolicy.maxAttempts(every(250), 3)))
+        yield* inTime(loop(call, RetryPolicy.maxAttempts(every(250), 3)))
         assert.deepStrictEqual(seen, [
           [undefined, undefined, timing(0, 0, 0, 0)],
           ["down", 250, timing(1, 0, 0)],
@@ -224,7 +215,7 @@ describe("Stream.retry", () => {
     Effect.gen(function*() {
       let openings = 0
       const stream = Stream.concat(Stream.fromEffect(Effect.sync(() => openings++)), Stream.fail("down"))
-      const exit = yield* ended(stream.pipe(Stream.retry(endless), Stream.take(2), Stream.runCollect))
+      const exit = yield* inTime(stream.pipe(Stream.retry(endless), Stream.take(2), Stream.runCollect))
       assert.deepStrictEqual(exit, Exit.succeed([0, 1]))
     }).pipe(quota))
 
@@ -235,7 +226,7 @@ describe("Stream.retry", () => {
         Effect.addFinalizer(() => Effect.sync(() => closed++)),
         Stream.concat(Stream.fromEffect(Effect.sync(() => closed)), Stream.fail("down"))
       ))
-      const exit = yield* ended(stream.pipe(Stream.retry(endless), Stream.take(2), Stream.runCollect))
+      const exit = yield* inTime(stream.pipe(Stream.retry(endless), Stream.take(2), Stream.runCollect))
       assert.deepStrictEqual(exit, Exit.succeed([0, 1]))
       assert.strictEqual(closed, 2)
     }).pipe(quota))
@@ -244,7 +235,7 @@ describe("Stream.retry", () => {
     Effect.gen(function*() {
       const { at, open } = opened()
       const stream = Stream.flatMap(Stream.fromEffect(open), () => Stream.fail("down"))
-      yield* ended(stream.pipe(Stream.retry(RetryPolicy.maxAttempts(growing, 4)), Stream.runDrain))
+      yield* inTime(stream.pipe(Stream.retry(RetryPolicy.maxAttempts(growing, 4)), Stream.runDrain))
       assert.deepStrictEqual(at, [0, 1, 3, 7])
       assert.strictEqual(yield* RetryQuota.balance, 97)
     }).pipe(quota))
@@ -256,7 +247,7 @@ describe("Stream.retry", () => {
         Stream.flatMap((opening) => opening === 3 || opening === 5 ? Stream.succeed(opening) : Stream.fail("down")),
         Stream.forever
       )
-      const exit = yield* ended(stream.pipe(Stream.retry(growing), Stream.take(2), Stream.runCollect))
+      const exit = yield* inTime(stream.pipe(Stream.retry(growing), Stream.take(2), Stream.runCollect))
       assert.deepStrictEqual([exit, at], [Exit.succeed([3, 5]), [0, 1, 3, 3, 4]])
     }).pipe(quota))
 
@@ -268,7 +259,7 @@ describe("Stream.retry", () => {
         seen.push([attempt, input, Duration.toSeconds(duration), elapsed, elapsedSincePrevious])
         return Stream.fail("down")
       }))
-      yield* ended(stream.pipe(Stream.retry(RetryPolicy.maxAttempts(growing, 4)), Stream.runDrain))
+      yield* inTime(stream.pipe(Stream.retry(RetryPolicy.maxAttempts(growing, 4)), Stream.runDrain))
       assert.deepStrictEqual(seen, [
         [0, undefined, 0, 0, 0],
         [1, "down", 1, 0, 0],

@@ -26,13 +26,11 @@ import * as Random from "effect/Random"
 import * as TestClock from "effect/testing/TestClock"
 import * as Tracer from "effect/Tracer"
 import { constantRandom, scripted, Terminal, Throttled, TimedOut, Transient } from "../utils/call.ts"
+import { inTime as ending } from "../utils/inTime.ts"
 
+/** How an effect ends, with a constant random number. */
 const inTime = <A, E, R>(self: Effect.Effect<A, E, R>) =>
-  Effect.gen(function*() {
-    const fiber = yield* Effect.forkChild(Effect.provideService(self, Random.Random, constantRandom(0.5)))
-    yield* TestClock.adjust("10 minutes")
-    return yield* Fiber.await(fiber)
-  })
+  ending(Effect.provideService(self, Random.Random, constantRandom(0.5)), "10 minutes")
 
 /** A tracer that keeps the events of all spans. */
 const recording = () => {

@@ -28,7 +28,8 @@ import { join } from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
 import { shared } from "../../src/internal/shared.ts"
 import { scripted, Terminal, Throttled, Transient } from "../utils/call.ts"
-import { drivers, inTime } from "../utils/drivers.ts"
+import { drivers } from "../utils/drivers.ts"
+import { inTime } from "../utils/inTime.ts"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
 

@@ -9,7 +9,7 @@ import * as TestClock from "effect/testing/TestClock"
 import { afterEach, beforeEach } from "vitest"
 import { forget, isSupported, tried } from "../../src/engine/frames.ts"
 import { scripted, Transient } from "../utils/call.ts"
-import { inTime } from "../utils/drivers.ts"
+import { inTime } from "../utils/inTime.ts"
 
 const failing = Effect.fail(new Transient())
 

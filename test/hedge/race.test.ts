@@ -26,7 +26,7 @@ import { Latencies } from "../../src/hedge/internal/latencyWindow.ts"
 import { type HedgeOptions, hedging, type Home } from "../../src/hedge/internal/race.ts"
 import { countedClock } from "../reliability/utils/clocks.ts"
 import { Terminal, Transient } from "../utils/call.ts"
-import { inTime } from "../utils/drivers.ts"
+import { inTime } from "../utils/inTime.ts"
 
 const unlimited: RetryQuotaStore.RetryQuotaStore = {
   capacity: Infinity,

@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import { type PropagatedContext, propagatedIn, propagating } from "../../src/internal/propagation.ts"
 import { Transient } from "../utils/call.ts"
-import { inTime } from "../utils/drivers.ts"
+import { inTime } from "../utils/inTime.ts"
 
 const names = { deadline: "deadline", attempt: "attempt", maxAttempts: "max", criticality: "criticality" }
 const came: PropagatedContext = { names, attempt: 3, maxAttempts: 7, deadlineAtMillis: 10_000, isRetried: false }

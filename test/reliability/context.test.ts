@@ -10,7 +10,8 @@ import * as Fiber from "effect/Fiber"
 import * as Schedule from "effect/Schedule"
 import * as TestClock from "effect/testing/TestClock"
 import { scripted, Terminal, Transient } from "../utils/call.ts"
-import { drivers, inTime } from "../utils/drivers.ts"
+import { drivers } from "../utils/drivers.ts"
+import { inTime } from "../utils/inTime.ts"
 import { unmarked } from "../utils/unmarked.ts"
 
 unmarked()

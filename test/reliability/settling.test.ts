@@ -23,7 +23,7 @@ import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import * as TestClock from "effect/testing/TestClock"
 import { scripted, Terminal, Throttled, Transient } from "../utils/call.ts"
-import { inTime } from "../utils/drivers.ts"
+import { inTime } from "../utils/inTime.ts"
 import { countedClock } from "./utils/clocks.ts"
 
 type Policy = RetryPolicy.RetryPolicy<any, never, RetryQuota.RetryQuota>

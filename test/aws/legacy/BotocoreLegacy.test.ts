@@ -14,6 +14,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
 import * as Example from "../../../examples/legacy-modes.ts"
+import { inTime } from "../../utils/inTime.ts"
 import { millis, sdkError, withRandom } from "../../utils/vectors.ts"
 import * as vectors from "../../vectors/botocore-legacy.ts"
 
@@ -144,7 +145,7 @@ describe("BotocoreLegacy", () => {
             Effect.gen(function*() {
               const { policy, layer } = BotocoreLegacy.forService(yield* BotocoreLegacy.decode(document), "any")
               const { send, times } = recording(Array<object>(attempts).fill({ status: 500 }))
-              const exit = yield* travel(retry(send, policy).pipe(Effect.provide(layer), withRandom(chance)))
+              const exit = yield* inTime(retry(send, policy).pipe(Effect.provide(layer), withRandom(chance)))
               assert.deepStrictEqual(exit, Exit.succeed("ok"))
               assert.strictEqual(times[attempts]! - times[attempts - 1]!, expected)
             }))
@@ -172,7 +173,7 @@ describe("BotocoreLegacy", () => {
         Effect.gen(function*() {
           const { policy, layer } = BotocoreLegacy.forService(BotocoreLegacy.document, "any", { maxAttempts: 10 })
           const { send, times } = recording(Array<object>(20).fill({ status: 500 }))
-          yield* travel(retry(send, policy).pipe(Effect.provide(layer), withRandom(0.5)))
+          yield* inTime(retry(send, policy).pipe(Effect.provide(layer), withRandom(0.5)))
           assert.deepStrictEqual(times, [0, 1, 3, 7, 15, 31, 63, 127, 255, 511].map((n) => n * 500))
         }))
     })
@@ -198,7 +199,7 @@ describe("BotocoreLegacy", () => {
             const { send, times } = recording(errors)
             const stops: Array<string> = []
             const observing = RetryObserver.layer({ onStop: ({ reason }) => void stops.push(reason) })
-            const exit = yield* travel(retry(send, policy).pipe(Effect.provide([layer, observing])))
+            const exit = yield* inTime(retry(send, policy).pipe(Effect.provide([layer, observing])))
             if (outcome === "retry") {
               assert.strictEqual(times[attempt]! - times[attempt - 1]!, millis(vector.delay ?? 1))
               assert.deepStrictEqual(exit, Exit.succeed("ok"))
@@ -216,7 +217,7 @@ describe("BotocoreLegacy", () => {
           Effect.gen(function*() {
             const { policy, layer } = BotocoreLegacy.forService(BotocoreLegacy.document, service, { maxRetries })
             const { send, times } = recording(Array<object>(20).fill({ status: 500 }))
-            yield* travel(retry(send, policy).pipe(Effect.provide(layer), withRandom(0.5)))
+            yield* inTime(retry(send, policy).pipe(Effect.provide(layer), withRandom(0.5)))
             assert.strictEqual(times.length, retries + 1)
           }))
       }
@@ -229,7 +230,7 @@ describe("BotocoreLegacy", () => {
               maxRetries: 2
             })
             const { send, times } = recording(Array<object>(20).fill({ status: 500 }))
-            yield* travel(retry(send, policy).pipe(Effect.provide(layer), withRandom(0.5)))
+            yield* inTime(retry(send, policy).pipe(Effect.provide(layer), withRandom(0.5)))
             assert.strictEqual(times.length, maxAttempts)
           }
         }))
@@ -370,7 +371,7 @@ describe("BotocoreLegacy", () => {
           const { layer, policy } = BotocoreLegacy.forService(document, service)
           const { send, times } = recording(Array<object>(20).fill({ status: 500, code: "Crash" }))
           const start = yield* Clock.currentTimeMillis
-          yield* travel(withRetry(send, policy).pipe(Effect.provide(layer)))
+          yield* inTime(withRetry(send, policy).pipe(Effect.provide(layer)))
           assert.deepStrictEqual(times.map((at) => at - start), [...expected])
         }
       }))
@@ -528,7 +529,7 @@ describe("BotocoreLegacy", () => {
       Effect.gen(function*() {
         const error = { name: "InternalServerError", $metadata: { httpStatusCode: 500 } }
         const { send, times } = recording(Array<object>(20).fill(error))
-        const exit = yield* travel(Example.asBotocore(Effect.as(send, { headers: {}, body: new Uint8Array() })))
+        const exit = yield* inTime(Example.asBotocore(Effect.as(send, { headers: {}, body: new Uint8Array() })))
         assert.deepStrictEqual(exit, Exit.fail(error))
         assert.deepStrictEqual(times, [0, 50, 150, 350, 750, 1550, 3150, 6350, 12_750, 25_550])
       }))
@@ -541,7 +542,7 @@ describe("BotocoreLegacy", () => {
           headers: { "x-amz-crc32": "2356372769" },
           body: bodies[times.length - 1]!
         }))
-        const { body } = yield* yield* travel(Example.asBotocore(respond))
+        const { body } = yield* yield* inTime(Example.asBotocore(respond))
         assert.strictEqual(new TextDecoder().decode(body), "foo")
         assert.deepStrictEqual(times, [0, 50, 150])
       }))
@@ -550,9 +551,9 @@ describe("BotocoreLegacy", () => {
       Effect.gen(function*() {
         const error = { code: "OutOfStock", status: 409 }
         const { send, times } = recording(Array<object>(20).fill(error))
-        assert.deepStrictEqual(yield* travel(Example.order(Example.withOrders, send)), Exit.fail(error))
+        assert.deepStrictEqual(yield* inTime(Example.order(Example.withOrders, send)), Exit.fail(error))
         assert.deepStrictEqual(times, [0, 200, 600])
-        assert.isTrue(isTyped(yield* travel(Example.order("{}", send))))
+        assert.isTrue(isTyped(yield* inTime(Example.order("{}", send))))
         assert.strictEqual(times.length, 3)
       }))
   })
@@ -567,14 +568,6 @@ const recording = (errors: ReadonlyArray<object>) => {
   })
   return { send, times }
 }
-
-/** How a program ends, a year later. */
-const travel = <A, E, R>(program: Effect.Effect<A, E, R>) =>
-  Effect.gen(function*() {
-    const fiber = yield* Effect.forkChild(Effect.exit(program), { startImmediately: true })
-    yield* TestClock.adjust("365 days")
-    return yield* Fiber.join(fiber)
-  })
 
 const of = (service: string, error: unknown) =>
   Option.getOrUndefined(BotocoreLegacy.forService(BotocoreLegacy.document, service).classifier(error))

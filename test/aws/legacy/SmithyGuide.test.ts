@@ -17,6 +17,7 @@ import * as TestClock from "effect/testing/TestClock"
 import * as Example from "../../../examples/legacy-modes.ts"
 import { scripted, Terminal, Throttled, TimedOut, Transient } from "../../utils/call.ts"
 import { FakeRedis } from "../../utils/fakeRedis.ts"
+import { inTime } from "../../utils/inTime.ts"
 import { sweep } from "../../utils/sweep.ts"
 import { sdkError, withRandom } from "../../utils/vectors.ts"
 import {
@@ -379,10 +380,3 @@ describe("SmithyGuide", () => {
 
 /** A call in the loop of the guide, on its example strategy. */
 const looped = <A, E>(send: Effect.Effect<A, E>) => RetryStrategy.run(send).pipe(Effect.provide(SmithyGuide.layer()))
-
-const inTime = <A, E, R>(self: Effect.Effect<A, E, R>) =>
-  Effect.gen(function*() {
-    const fiber = yield* Effect.forkChild(self, { startImmediately: true })
-    yield* TestClock.adjust("1 hour")
-    return yield* Fiber.await(fiber)
-  })
