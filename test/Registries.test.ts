@@ -254,6 +254,20 @@ describe("docs/maintaining.md", () => {
     assert.deepStrictEqual(missing(rows.flatMap(([, names]) => names!), tests), [])
   })
 
+  it("names the files of a new gate: each of ours is in its own", () => {
+    const steps = Array.from(
+      sectionOf("Your first gate in ten minutes").matchAll(/^\d\. `(.+?)`/gm),
+      ([, path]) => path!
+    )
+    assert.isAtMost(steps.length, 8)
+    const gates = listed("src/gates", /^[A-Z]\w*\.ts$/).map((path) => path.replace(/^.*\/|\.ts$/g, ""))
+    assert.isAbove(gates.length, 5)
+    const lacking = gates.flatMap((gate) =>
+      steps.map((path) => path.replace("Bulkhead", gate)).filter((path) => !read(path).includes(gate))
+    )
+    assert.deepStrictEqual(lacking, [])
+  })
+
   it("has at most 1,500 words", () => {
     assert.isAtMost(page.split(/\s+/).length, 1500)
   })

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ResourceLimiters, RetryQuota } from "effect-retry"
+import * as Kit from "effect-retry/testing"
 import * as Clock from "effect/Clock"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -18,18 +19,9 @@ const page = fs.readFileSync(new URL("../../docs/effect-errors.md", import.meta.
 
 const services = Layer.merge(CircuitBreaker.layerStoreMemory(), RetryQuota.layer())
 
-/** Runs a program to its end, moving time in small steps, with a constant random number. */
-const travel = <A, E, R>(program: Effect.Effect<A, E, R>, tick = 10) =>
-  Effect.gen(function*() {
-    const fiber = yield* program.pipe(
-      Effect.provideService(Random.Random, constantRandom(0.5)),
-      Effect.exit,
-      Effect.forkChild
-    )
-    yield* TestClock.adjust(0)
-    while (fiber.pollUnsafe() === undefined) yield* TestClock.adjust(tick)
-    return yield* Fiber.join(fiber)
-  })
+/** How a program ends, in time that moves as far as it sleeps, with a constant random number. */
+const travel = <A, E, R>(program: Effect.Effect<A, E, R>) =>
+  Kit.runToEnd(Effect.exit(Effect.provideService(program, Random.Random, constantRandom(0.5))))
 
 describe("a circuit breaker", () => {
   const orders = { inside: Breaker.order, outside: Breaker.orderTheOtherWayRound } as const
