@@ -1,6 +1,7 @@
 /** The rooms of `src`, floor by floor, drawn from what its files import. */
 import * as fs from "node:fs"
 import * as path from "node:path"
+import { fileURLToPath } from "node:url"
 
 const src = new URL("../../src/", import.meta.url)
 
@@ -69,4 +70,12 @@ export const drawing = (): string => {
     const number = lines[index - 1]?.floor === floor ? "" : String(floor)
     return `${number.padStart(2)}  ${name}${on === "" ? "" : `: ${on}`}`
   }).join("\n")
+}
+
+/** The drawing in docs/maintaining.md. */
+export const drawn = /(?<=^```text\n)[^]*?(?=\n```$)/m
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const page = new URL("../../docs/maintaining.md", import.meta.url)
+  fs.writeFileSync(page, fs.readFileSync(page, "utf8").replace(drawn, drawing))
 }
