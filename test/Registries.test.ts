@@ -262,8 +262,10 @@ describe("docs/maintaining.md", () => {
     assert.isAtMost(steps.length, 8)
     const gates = listed("src/gates", /^[A-Z]\w*\.ts$/).map((path) => path.replace(/^.*\/|\.ts$/g, ""))
     assert.isAbove(gates.length, 5)
+    // The snapshot is written by its own test.
+    const byHand = steps.filter((path) => !path.includes("/snapshots/"))
     const lacking = gates.flatMap((gate) =>
-      steps.map((path) => path.replace("Bulkhead", gate)).filter((path) => !read(path).includes(gate))
+      byHand.map((path) => path.replace("Bulkhead", gate)).filter((path) => !read(path).includes(gate))
     )
     assert.deepStrictEqual(lacking, [])
   })

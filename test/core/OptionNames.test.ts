@@ -62,7 +62,7 @@ import * as Redis from "effect/persistence/Redis"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import { filesOf } from "../utils/files.ts"
-import { functionsWithOptions, publicModules } from "../utils/modules.ts"
+import { functionsWithOptions, importOf, type Module, publicModules } from "../utils/modules.ts"
 
 type All<Options> = { readonly [K in keyof Options]-?: Exclude<Options[K], undefined> }
 
@@ -560,54 +560,16 @@ const rows: ReadonlyArray<Row> = [
 
 const found = (name: string): Row => rows.find((one) => one.name === name)!
 
-/** The layer of each `make`. */
-const layers: Readonly<Record<string, (options: any) => unknown>> = {
-  AdaptiveRateLimiter: AdaptiveRateLimiter.layer,
-  AdaptiveRateLimiterRedis: AdaptiveRateLimiterRedis.layer,
-  AwsRetryConfig: (options) => throwing(Layer.build(AwsRetryConfig.layer(options))),
-  CircuitBreakerGate: CircuitBreakerGate.layer,
-  ClientThrottle: ClientThrottle.layer,
-  ConcurrencyLimiter: ConcurrencyLimiter.layer,
-  CoolDown: CoolDown.layer,
-  CoolDownRedis: CoolDownRedis.layer,
-  Hedge: Hedge.layer,
-  RetryQuota: RetryQuota.layer,
-  RetryQuotaRedis: RetryQuotaRedis.layer,
-  SmithyGuide: SmithyGuide.layer,
-  TokenLimiter: TokenLimiter.layer
-}
-
-const fromConfig: Readonly<Record<string, FromConfig>> = {
-  AdaptiveRateLimiter: AdaptiveRateLimiter.layerConfig,
-  AdaptiveRateLimiterRedis: AdaptiveRateLimiterRedis.layerConfig,
-  ClientThrottle: ClientThrottle.layerConfig,
-  ConcurrencyLimiter: ConcurrencyLimiter.layerConfig,
-  CoolDown: CoolDown.layerConfig,
-  CoolDownRedis: CoolDownRedis.layerConfig,
-  Hedge: Hedge.layerConfig,
-  RetryQuota: RetryQuota.layerConfig,
-  RetryQuotaRedis: RetryQuotaRedis.layerConfig,
-  TokenLimiter: TokenLimiter.layerConfig
-}
-
-const connecting = { AdaptiveRateLimiterRedis, CoolDownRedis, RetryQuotaRedis }
-
 const { ["go"]: _, ...modes } = Object.fromEntries(
   Object.entries(SdkModes).filter(([, mode]) => typeof mode === "function")
 )
 
 /** Constructors with the options of another. */
-const others: ReadonlyArray<Row> = [
-  ...Object.entries(layers).map(([module, layer]) => alike(found(`${module}.make`), `${module}.layer`, layer)),
-  ...Object.entries(fromConfig).map(([module, layerConfig]) =>
-    alike(found(`${module}.make`), `${module}.layerConfig`, configured(layerConfig))
-  ),
-  ...Object.entries(connecting).map(([module, { layerConnecting }]) =>
-    alike(
-      found(`${module}.make`),
-      `${module}.layerConnecting`,
-      (options) => layerConnecting(options, Layer.succeed(Redis.Redis, {} as any))
-    )
+const named: ReadonlyArray<Row> = [
+  alike(
+    found("AwsRetryConfig.make"),
+    "AwsRetryConfig.layer",
+    (options) => throwing(Layer.build(AwsRetryConfig.layer(options)))
   ),
   ...Object.entries(modes).map(([mode, make]) => alike(found("SdkModes.go"), `SdkModes.${mode}`, make, { own: true })),
   alike(found("RetryQuota.make"), "RetryQuota.layerFor", (options) => RetryQuota.layerFor("a", options)),
@@ -631,6 +593,24 @@ const others: ReadonlyArray<Row> = [
     (options) => RetryLanguageModel.withRetry(awsStandard, options)
   )
 ]
+
+/** The layers of a module, which have the options of its `make`. */
+const layersOf = async ({ name, source }: Module): Promise<ReadonlyArray<Row>> => {
+  const module = name.split("/").at(-1)!
+  const make = found(`${module}.make`)
+  if (make === undefined) return []
+  const { layer, layerConfig, layerConnecting }: any = await importOf(source)
+  const ways: Readonly<Record<string, Row["make"]>> = {
+    layer,
+    layerConfig: configured(layerConfig),
+    layerConnecting: (options) => layerConnecting(options, Layer.succeed(Redis.Redis, {} as any))
+  }
+  const exported = functionsWithOptions(source).filter((way) => way in ways)
+  return exported.filter((way) => named.every((one) => one.name !== `${module}.${way}`))
+    .map((way) => alike(make, `${module}.${way}`, ways[way]!))
+}
+
+const others = [...named, ...(await Promise.all(publicModules.map(layersOf))).flat()]
 
 const facts = "reads the facts of an error while a call fails, and must not throw then"
 const observer = "takes an observer, which may have methods of its own"

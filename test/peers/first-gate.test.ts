@@ -79,16 +79,10 @@ const steps: Readonly<Record<string, (text: string) => string>> = {
   "test/gates/Bulkhead.test.ts": () => ownTest,
   "test/core/OptionNames.test.ts": (text) =>
     after(
-      after(
-        text,
-        `import * as AwsSdk from "effect-retry/AwsSdk"\n`,
-        imported
-      ),
+      after(text, `import * as AwsSdk from "effect-retry/AwsSdk"\n`, imported),
       `const rows: ReadonlyArray<Row> = [\n`,
-      `  row<Bulkhead.Options>("Bulkhead.make", Bulkhead.make, { sends: 1, waiting: 0 }),
-  row<Bulkhead.Options>("Bulkhead.layer", Bulkhead.layer, { sends: 1, waiting: 0 }),\n`
-    ).replace("const called: Readonly<Record<string, string>> = {\n", (line) =>
-      `${line}  "Bulkhead.layer": "Bulkhead.make",\n`),
+      `  row<Bulkhead.Options>("Bulkhead.make", Bulkhead.make, { sends: 1, waiting: 0 }),\n`
+    ),
   "src/config/schemas.ts": (text) =>
     `${text.replace(`import * as ClientThrottle`, `import * as Bulkhead from "../gates/Bulkhead.ts"\n$&`)}
 /** BulkheadFull of effect-retry/Bulkhead. */

@@ -183,6 +183,7 @@ describe("the command that is installed", () => {
     const installed = join(user, "node_modules", "@effect-retry", "lab")
     assert.deepStrictEqual(readdirSync(installed).sort(), [
       "LICENSE",
+      "NOTICE",
       "README.md",
       "dist",
       "package.json",
