@@ -16,6 +16,7 @@ import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import * as TestClock from "effect/testing/TestClock"
+import { refuses } from "../utils/refuses.ts"
 
 describe("TestQuota", () => {
   it.effect("says what is held in the backoff and in flight, and what came back", () =>
@@ -140,13 +141,7 @@ describe("TestQuota", () => {
     }).pipe(Effect.provide(RetryQuota.layer())))
 
   it("refuses impossible options under its own name", () => {
-    try {
-      Kit.TestQuota.layer({ capacity: -1 })
-      assert.fail("accepted")
-    } catch (error) {
-      assert.instanceOf(error, InvalidOption)
-      assert.strictEqual((error as InvalidOption).constructorName, "TestQuota.layer")
-    }
+    refuses(() => Kit.TestQuota.layer({ capacity: -1 }), { constructorName: "TestQuota.layer" })
   })
 })
 

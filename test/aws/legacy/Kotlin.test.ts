@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
   AdaptiveRateLimiter,
-  InvalidOption,
   RetryClassifier,
   RetryInfo,
   type RetryPolicy,
@@ -20,6 +19,7 @@ import * as Random from "effect/Random"
 import * as TestClock from "effect/testing/TestClock"
 import * as Example from "../../../examples/legacy-modes.ts"
 import { scripted, Terminal, Throttled, TimedOut, Transient } from "../../utils/call.ts"
+import { refuses } from "../../utils/refuses.ts"
 import {
   drivers,
   playVector,
@@ -585,37 +585,34 @@ describe("Kotlin", () => {
       ...[-1, NaN, "-Infinity", "long"].map((value) => ["delayProvider.maxBackoff", value] as const),
       ...[-1, NaN, Infinity].map((value) => ["delayProvider.retryAfterMaxOvershoot", value] as const)
     ]
-    const thrown = (make: () => unknown): InvalidOption => {
-      try {
-        make()
-      } catch (error) {
-        assert.instanceOf(error, InvalidOption)
-        return error
-      }
-      return assert.fail("nothing was thrown")
-    }
     it.each(bad.map(([path, value, around]) => ({ path, value, around })))(
       "$path: $value",
       ({ around, path, value }) => {
         const [first, second] = path.split(".") as [string, string?]
         const inner = { ...around, [second ?? first]: value }
         const config: Config = second === undefined ? inner : { [first]: inner }
-        const error = thrown(() => Kotlin.adaptiveRetryStrategy(config))
-        assert.deepStrictEqual([error.constructorName, error.field], ["Kotlin.adaptiveRetryStrategy", path])
-        assert.deepStrictEqual(error.value, value)
-        const standard = thrown(() => Kotlin.standardRetryStrategy(config))
-        assert.deepStrictEqual([standard.constructorName, standard.field], ["Kotlin.standardRetryStrategy", path])
+        refuses(() => Kotlin.adaptiveRetryStrategy(config), {
+          constructorName: "Kotlin.adaptiveRetryStrategy",
+          field: path,
+          value
+        })
+        refuses(() => Kotlin.standardRetryStrategy(config), {
+          constructorName: "Kotlin.standardRetryStrategy",
+          field: path,
+          value
+        })
       }
     )
 
     it("what the delays or the limiter refuse, in their names", () => {
-      const delays = thrown(() => Kotlin.exponentialBackoffWithJitter({ jitter: 2 }))
-      assert.deepStrictEqual(
-        [delays.constructorName, delays.field],
-        ["Kotlin.exponentialBackoffWithJitter", "jitter"]
-      )
-      const limiter = thrown(() => Kotlin.adaptiveRetryStrategy({ rateLimiter: { beta: 1 } }))
-      assert.deepStrictEqual([limiter.constructorName, limiter.field], ["AdaptiveRateLimiter.make", "beta"])
+      refuses(() => Kotlin.exponentialBackoffWithJitter({ jitter: 2 }), {
+        constructorName: "Kotlin.exponentialBackoffWithJitter",
+        field: "jitter"
+      })
+      refuses(() => Kotlin.adaptiveRetryStrategy({ rateLimiter: { beta: 1 } }), {
+        constructorName: "AdaptiveRateLimiter.make",
+        field: "beta"
+      })
     })
 
     it("nothing at the edges", () => {
