@@ -170,8 +170,8 @@ describe("what awsStandard adds to an app that bundles Effect", () => {
     assert.isAtMost(addedBy(found.withOwn, found), 18.7)
   })
 
-  it("is what README.md says, next to others", async () => {
-    const readme = await readFile(join(root, "README.md"), "utf8")
+  it("is what docs/evidence/compared.md says, next to others", async () => {
+    const page = await readFile(join(root, "docs/evidence/compared.md"), "utf8")
     const kibOf = (bytes: number) => `${Number((bytes / 1024).toPrecision(2))} KiB`
     const cockatiel = `import { ExponentialBackoff, handleAll, retry } from "cockatiel"
       export const policy = retry(handleAll, { maxAttempts: 2, backoff: new ExponentialBackoff() })`
@@ -183,7 +183,7 @@ describe("what awsStandard adds to an app that bundles Effect", () => {
       kibOf((await bundleOf(cockatiel, root)).bytes),
       kibOf((await bundleOf(`export { default } from "p-retry"`, root)).bytes)
     ]
-    assert.include(readme, `| ${cells.join(" | ")} |`)
+    assert.include(page, `| ${cells.join(" | ")} |`)
   })
 
   it("contains nothing from adapters, other modes, simulation or testing", () => {

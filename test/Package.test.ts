@@ -72,17 +72,10 @@ describe("the package", () => {
     await expect(`${[...new Set(kinds)].sort().join("\n")}\n`).toMatchFileSnapshot("snapshots/package-content.txt")
   })
 
-  it("links from its README to absolute addresses only: npmjs.com shows it without the files next to it", () => {
-    const links = linksOf(fs.readFileSync(new URL("README.md", root), "utf8"))
-    assert.isAbove(links.filter((link) => link.startsWith(published)).length, 20)
-    assert.deepStrictEqual(links.filter((link) => !/^(https:\/\/|#)/.test(link)), [])
-  })
-
   it("links from its pages to files and headings that are in it, or to absolute addresses", () => {
     const dead: Array<string> = []
     for (const page of paths.filter((path) => path.endsWith(".md"))) {
-      for (const address of linksOf(fs.readFileSync(new URL(page, root), "utf8"))) {
-        const link = address.startsWith(published) ? address.slice(published.length) : address
+      for (const link of linksOf(fs.readFileSync(new URL(page, root), "utf8"))) {
         const leads = link.startsWith("https://") || leadsTo(paths, page, link) || isEvidence(page, link)
         if (!leads) dead.push(`${page}: ${link}`)
       }
@@ -188,9 +181,6 @@ const isUnserved = (path: string, { optional }: Locked): boolean =>
 
 const linksOf = (page: string): ReadonlyArray<string> =>
   Array.from(page.replace(/^```[^]*?^```$/gm, "").matchAll(/\]\(([^)\s]+)[^)]*\)/g), ([, link]) => link!)
-
-/** Where the files of the package are on the web. */
-const published = "https://unpkg.com/effect-retry/"
 
 /** The anchors of a page, as GitHub and npm make them of its headings. */
 const anchorsOf = (page: string): ReadonlyArray<string> =>

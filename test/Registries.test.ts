@@ -53,9 +53,9 @@ describe("docs/modules.md", () => {
   })
 })
 
-it("the README and docs/runtimes.md name the versions of Node that CI runs", () => {
+it("the README and docs/modules.md name the versions of Node that CI runs", () => {
   const [, versions] = /^\s+node: \[(.+)\]$/m.exec(read(".github/workflows/ci.yml"))!
-  assert.include(read("docs/runtimes.md"), `| Node ${versions} | `)
+  assert.include(read("docs/modules.md"), `| Node ${versions} | `)
   assert.include(read("README.md"), `Node ${versions!.replace(/, (\d+)$/, " and $1")}, by`)
 })
 

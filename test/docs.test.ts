@@ -20,7 +20,7 @@ const blocksOf = (page: string) =>
   Array.from(page.matchAll(/^```ts(.*)\n([^]*?)^```$/gm), ([, info, code]) => ({ info: info!.trim(), code: code! }))
 
 describe.each(pages)("%s", (path) => {
-  const page = read(path).replaceAll("](https://unpkg.com/effect-retry/", "](")
+  const page = read(path)
 
   it("has no TypeScript but exact excerpts of examples", () => {
     const blocks = blocksOf(page)
@@ -50,7 +50,7 @@ it(".github/SECURITY.md names a test in each row of its table", () => {
 })
 
 /** Pages about modules outside the core. */
-const optional = ["deadlines", "durable", "fleet", "grpc", "live", "llm", "observing"]
+const optional = ["durable", "fleet", "grpc", "live", "llm", "observing"]
 
 it.each(optional)("docs/%s.md begins with a program that runs, and its command", (page) => {
   const [beginning] = read(`docs/${page}.md`).split("\n## ")

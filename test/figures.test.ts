@@ -14,13 +14,27 @@ type Row = readonly [words: string, ...holders: ReadonlyArray<string>]
 
 const held: Record<string, ReadonlyArray<Row>> = {
   "README.md": [
-    ["for Effect 4, paid from a quota", "test/Package.test.ts: has no run-time dependency but its peer effect"],
-    ["Three maps of a service called by 100 processes", "lab/test/outageMap.test.ts: is drawn from the verdicts"],
-    ["recovers within 200 s", "lab/test/outageMap.test.ts: in whole runs"],
+    ["Retries for Effect 4", "test/Package.test.ts: has no run-time dependency but its peer effect"],
     [
-      "Retrying once it does up to 135 calls per second, with the AWS standard mode up to 240, with a concurrency limit at every load shown",
-      "lab/test/outageMap.test.ts: has the loads up to which, by the README, each policy recovers"
+      "1,000 calls to a service that is down, three attempts each: 1,100 requests. With p-retry, cockatiel or `Effect.retry` alone: 3,000.",
+      "test/examples/comparison.test.ts: Sends for 1,000 calls in a row"
     ],
+    ["`Ada, after 3 sends`", "test/peers/examples.test.ts: prints what the index promises, and ends"],
+    [
+      "At most three attempts; random waits of up to 1 and then 2 seconds",
+      "test/core/StandardVectors.test.ts: vector:"
+    ],
+    ["Only errors that can be retried are", "test/core/RetryPolicy.test.ts: whileRetryable retries what is safe"],
+    ["all modes", "test/aws/Conformance.test.ts: all of %s.json is run by a test, and it is on the page"],
+    ["`^4.1.0`", "test/peers/runtimes.test.ts: names the runtimes that are run, and no others"],
+    ["inside `effect` 4", "test/Package.test.ts: has no run-time dependency but its peer effect"],
+    [
+      "Node 20, 22 and 24",
+      "test/Registries.test.ts: name the versions of Node that CI runs",
+      "test/peers/runtimes.test.ts: names the runtimes that are run, and no others"
+    ],
+    ["Every `HttpClient` above one layer retries", "test/examples/doors.test.ts: every client above the layer"],
+    ["Any other effect", "test/core/Contracts.test.ts: withRetry"],
     [
       "handles 300 requests per second gets 280 and is down for ten seconds",
       "lab/test/outageLength.test.ts: how long an outage of ten seconds lasts for callers"
@@ -31,40 +45,17 @@ const held: Record<string, ReadonlyArray<Row>> = {
     ],
     [", 1 s, 7 s and 20 s.", "lab/test/outageLength.test.ts: is said by the README in minutes and seconds of the page"],
     ["in theory it never ends", "lab/test/simulator/map.test.ts: Simulator.recoversBelow"],
-    [
-      "`^4.1.0`. Node 20, 22 and 24",
-      "test/Registries.test.ts: name the versions of Node that CI runs",
-      "test/peers/runtimes.test.ts: names the runtimes that are run, and no others"
-    ],
-    ["`Ada, after 3 sends`", "test/peers/examples.test.ts: prints what the index promises, and ends"],
-    [
-      "At most three attempts, with random waits of up to 1 and then 2 seconds",
-      "test/core/StandardVectors.test.ts: vector:"
-    ],
-    [
-      "Only errors that are worth a retry are retried",
-      "test/core/RetryPolicy.test.ts: whileRetryable retries what is safe"
-    ],
-    ["does not triple the load", "test/examples/comparison.test.ts: Sends for 1,000 calls in a row"],
-    ["and faster", "test/Gates.test.ts: Effect.retry takes three times the operations", "npm run bench"],
-    ["never per request", "test/core/Unshared.test.ts: in a runtime: 20 calls send 22 times, without a warning"],
-    ["honors a hint for all callers", "test/gates/CoolDown.test.ts: spreads a hundred callers"],
-    ["Three attempts per call", "test/examples/comparison.test.ts: Sends of a call with a bug"],
-    [
-      "run every cell",
-      "test/Gates.test.ts: is what README.md says, next to others",
-      "test/examples/comparison.test.ts: README.md: the libraries"
-    ],
-    ["| | effect-retry | `Effect.retry` |", "test/examples/comparison.test.ts: README.md: the libraries"],
-    ["Every page · every example", "test/docs.test.ts: llms.txt lists all pages and examples"],
+    ["every page, every example", "test/docs.test.ts: llms.txt lists all pages and examples"],
     ["every module", "test/docs.test.ts: docs/modules.md names every module of the package"]
   ],
   "docs/site/home.md": [
-    ["for Effect 4.", "test/Package.test.ts: has no run-time dependency but its peer effect"],
-    ["Only retryable errors are retried", "test/core/RetryPolicy.test.ts: whileRetryable retries what is safe"],
-    ["a quota that all calls share", "test/examples/sharing.test.ts: 40 requests in an outage send 40 times"],
-    ["a cool-down for all callers", "test/gates/CoolDown.test.ts: spreads a hundred callers"],
-    ["on the exact millisecond", "test/testing/time.test.ts: moves time by exactly the"]
+    ["For Effect 4", "test/Package.test.ts: has no run-time dependency but its peer effect"],
+    [
+      "1,000 calls with three attempts each make 1,100 requests. With p-retry, cockatiel or `Effect.retry` alone they make 3,000",
+      "test/examples/comparison.test.ts: Sends for 1,000 calls in a row"
+    ],
+    ["## Twelve words", "test/wordCounts.test.ts: has a box of twelve words"],
+    ["| word | meaning |", "test/wordCounts.test.ts: has a box of twelve words"]
   ],
   "docs/aws-modes.md": [
     ["number of the retry, from 1, and `b` is random in `[0, 1)`", "test/core/BackoffVectors.test.ts: vector:"],
@@ -94,16 +85,6 @@ const held: Record<string, ReadonlyArray<Row>> = {
     ],
     ["(2020-12) and describes every field", "test/aws/Conformance.test.ts: the schema refuses an unknown field"]
   ],
-  "docs/deadlines.md": [
-    [
-      "A caller gives up after two seconds",
-      "test/examples/deadlineAcross.test.ts: a page sends its limit of two seconds"
-    ],
-    [
-      "three processes with three attempts each make 27 sends",
-      "test/http/RetryPropagationProcesses.test.ts: 27 sends arrive at the last one without propagation"
-    ]
-  ],
   "docs/effect-errors.md": [
     ["is retried only by `withMaybeRetryable`", "test/core/RetryPolicy.test.ts: whileRetryable retries what is safe"],
     ["| error, by its `reason` | retried | why |", "test/core/EffectErrors.test.ts: as Effect makes it"],
@@ -116,6 +97,14 @@ const held: Record<string, ReadonlyArray<Row>> = {
   "docs/extending.md": [
     ["| contract | question | asked | ours |", "test/core/Contracts.test.ts: is asked before every send"],
     ["settles what it holds exactly once", "test/core/Contracts.test.ts: leaves no pass unsettled, at any step"]
+  ],
+  "docs/limits.md": [
+    ["all sends of a call ask it", "test/core/Contracts.test.ts: is asked before every send"],
+    [
+      "| you want | here | Effect's own |",
+      "test/core/Contracts.test.ts: is asked before every send",
+      "test/examples/doors.test.ts: under the rate limiter and the breaker of Effect"
+    ]
   ],
   "docs/llm.md": [
     ["sixteen requests at the same time", "test/llm/RetryLanguageModel.test.ts: seven pass immediately, then eight"],
@@ -132,12 +121,6 @@ const held: Record<string, ReadonlyArray<Row>> = {
   "docs/modules.md": [
     ["| module | what it holds |", "test/docs.test.ts: docs/modules.md names every module of the package"]
   ],
-  "docs/not-retried.md": [
-    ["every call that is not retried, once", "test/core/StopReasons.test.ts: and the final reason at Warning, once"]
-  ],
-  "docs/observing.md": [
-    ["| reason | the call ends because |", "test/core/StopReasons.test.ts: why a failure is not retried"]
-  ],
   "docs/evidence/performance.md": [["measures every figure of the table of floors", "npm run bench"]],
   "docs/promises.md": [
     ["runs any policy", "test/core/Contracts.test.ts: retryPromise", "test/core/StopReasons.test.ts: retryPromise"]
@@ -145,17 +128,16 @@ const held: Record<string, ReadonlyArray<Row>> = {
   "docs/evidence/reliability.md": [
     ["All tests run with `npm test`, except", "npm test", "npm run seeds", "npm run soak", "npm run test:peers"]
   ],
-  "docs/runtimes.md": [
-    ["| runtime | how |", "test/peers/runtimes.test.ts: names the runtimes that are run, and no others"]
-  ],
   "docs/simulator.md": [
     ["decide about every call", "lab/test/Simulator.test.ts: a call with a policy waits as it should"]
   ],
-  "docs/streams.md": [
-    ["restarts its count with every element", "test/drivers/RetryStream.test.ts: Stream.retry never ends"],
+  "docs/what-comes-from-where.md": [
+    ["in up to three places", "test/core/ServiceOrigins.test.ts: for each driver and each service"],
+    ["all of them apply", "test/core/ServiceOrigins.test.ts: for each driver and each service"],
+    ["Any other policy", "test/core/ServiceOrigins.test.ts: for each driver and each service"],
     [
-      "| | `Stream.retry` | `untilFirst` | `resume` |",
-      "test/drivers/RetryStream.test.ts: resets the count when a run lasts"
+      "only the others of its client",
+      "test/core/ServiceOrigins.test.ts: pays from that, whatever quota is around the call"
     ]
   ],
   "docs/testing.md": [
@@ -172,27 +154,63 @@ const further: Record<string, ReadonlyArray<Row>> = {
       "test/examples/outageNow.test.ts: makes 100 retries in a whole outage"
     ],
     ["| processes | quota alone | recovered after |", "lab/test/outageLength.test.ts: is in four rows on the page"],
+    ["recovers within 200 s", "lab/test/outageMap.test.ts: in whole runs"],
+    [
+      "Retrying once it does up to 135 calls per second, with the AWS standard mode up to 240, with a concurrency limit at every load shown",
+      "lab/test/outageMap.test.ts: has the loads up to which, by the page, each policy recovers"
+    ],
+    [
+      "keep the service down: 42 % of the calls succeed",
+      "lab/test/simulator/overload.test.ts: cool-down-herd: one hint"
+    ]
+  ],
+  "docs/not-retried.md": [
+    ["every call that is not retried, once", "test/core/StopReasons.test.ts: and the final reason at Warning, once"]
+  ],
+  "docs/limits.md": [
+    ["a bucket alone pays for 100 retries", "test/examples/budgets.test.ts: the figures of docs/limits.md"],
+    ["| ten calls at the same time", "test/core/EffectErrorsComposition.test.ts: the page says so"],
+    [
+      "Of twenty calls in the same half second, ten reach a service that is up",
+      "test/examples/doors.test.ts: under the rate limiter"
+    ]
+  ],
+  "docs/policies.md": [
+    [
+      "three processes with three attempts each make 27 sends",
+      "test/http/RetryPropagationProcesses.test.ts: 27 sends arrive at the last one without propagation"
+    ]
+  ],
+  "docs/modules.md": [
+    ["| runtime | how |", "test/peers/runtimes.test.ts: names the runtimes that are run, and no others"]
+  ],
+  "docs/effect-errors.md": [
+    ["restarts its count with every element", "test/drivers/RetryStream.test.ts: Stream.retry never ends"],
+    [
+      "| | `Stream.retry` | `untilFirst` | `resume` |",
+      "test/drivers/RetryStream.test.ts: resets the count when a run lasts"
+    ]
+  ],
+  "docs/evidence/compared.md": [
+    [
+      "| | effect-retry | `Effect.retry` |",
+      "test/examples/comparison.test.ts: docs/evidence/compared.md: the libraries"
+    ],
     ["|  | nothing | quota | throttle |", "lab/test/overload.test.ts: the figures of the page are those of runs"],
     [
       "120 random ones",
       "lab/test/randomScenarios.test.ts: at least 95 % of the possible on average and 75 % in the worst"
     ],
-    ["88 % of the calls succeed with", "test/examples/outage.test.ts: law: naive retry keeps its service down"],
-    ["With `awsStandard` and its quota alone, 84 % succeed", "test/examples/outage.test.ts: law: naive retry keeps"],
-    ["with a thousand processes 81 % are served", "lab/test/simulator/overload.test.ts: thin-fleet: a thousand"],
+    [
+      "with a thousand processes, the limit alone serves 81 %",
+      "lab/test/simulator/overload.test.ts: thin-fleet: a thousand"
+    ],
     ["it refuses 3 % of the calls", "lab/test/simulator/overload.test.ts: near-the-timeout: ordinary latencies"],
     [
       "48 % of its calls succeed during the shortage, and 65 % of the other's",
       "lab/test/simulator/overload.test.ts: two-fleets: one has a limit, the other has none"
     ],
     ["| options | `brownout`", "lab/test/simulator/overload.test.ts: brownout: half of the capacity is gone"],
-    [
-      "keep the service down: 42 % of the calls succeed",
-      "lab/test/simulator/overload.test.ts: cool-down-herd: one hint"
-    ],
-    ["Ten calls in 0.9 seconds", "test/gates/CoolDown.test.ts: the probe: ten calls in 0.9 s"],
-    ["with Finagle's in theory never", "lab/test/outageLength.test.ts: is longer than 2,000 s with the budget of"],
-    ["A bucket alone pays for 100 retries", "test/examples/budgets.test.ts: the figures of docs/overload.md"],
     [
       "| published | here",
       "test/hedge/HedgeFigures.test.ts: takes a read of 1,000 keys from 1,800 ms to 74 ms",

@@ -1,5 +1,5 @@
 /**
- * The comparison of docs/overload.md: what ends an outage, run by the simulator. `npx tsx lab/scripts/overload.ts` runs all
+ * The comparison of docs/evidence/compared.md: what ends an outage, run by the simulator. `npx tsx lab/scripts/overload.ts` runs all
  * of it, for an hour or so, and writes the figures to docs/overload.json; names of scenarios run those alone,
  * `--seeds=5` uses fewer seeds than 20; `--resume` runs only missing cells, and `--draw` none: it redraws the pictures
  * from the saved figures.
@@ -335,7 +335,7 @@ const coursesChart = (all: Courses): string => {
   })
 }
 
-const page = new URL("docs/overload.md", root)
+const page = new URL("docs/evidence/compared.md", root)
 const [begins, ends] = ["<!-- comparison: lab/scripts/overload.ts -->", "<!-- end of the comparison -->"] as const
 
 /** The table of the page: percent of the possible, for each number of processes. */
@@ -363,7 +363,7 @@ const withTable = (text: string): string => {
 
 /** The page and its pictures, by their file. */
 export const drawn = (): Readonly<Record<string, string>> => ({
-  "docs/overload.md": withTable(fs.readFileSync(page, "utf8")),
+  "docs/evidence/compared.md": withTable(fs.readFileSync(page, "utf8")),
   "docs/overload-served.svg": servedChart(read()),
   "docs/overload-courses.svg": coursesChart(readCourses())
 })

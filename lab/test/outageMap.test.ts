@@ -6,7 +6,7 @@ import { drawn, file, plans, read } from "../scripts/map.ts"
 import * as Simulator from "../src/Simulator.ts"
 import { withValue } from "../src/simulator/paths.ts"
 
-describe("the map in the README", () => {
+describe("the map on docs/overload.md", () => {
   it.effect("is drawn from the verdicts: npx tsx lab/scripts/map.ts --draw", () =>
     Effect.map(drawn, (picture) => {
       assert.isTrue(fs.readFileSync(new URL(`../../${file}`, import.meta.url), "utf8") === picture)
@@ -25,13 +25,13 @@ describe("the map in the README", () => {
     }
   })
 
-  it("has the loads up to which, by the README, each policy recovers", () => {
-    const readme = fs.readFileSync(new URL("../../README.md", import.meta.url), "utf8")
+  it("has the loads up to which, by the page, each policy recovers", () => {
+    const page = fs.readFileSync(new URL("../../docs/overload.md", import.meta.url), "utf8")
     const [once, standard, limited] = read().map(({ rows, x }) =>
       x.values.filter((_, n) => rows.every((row) => row[n] === "recovers")).at(-1)
     )
     assert.include(
-      readme,
+      page,
       `Retrying once it does up to ${once} calls per second, with the AWS standard mode up to ${standard}, with a concurrency limit at every load shown.`
     )
     assert.strictEqual(limited, read()[2]!.x.values.at(-1))

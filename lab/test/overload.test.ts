@@ -7,7 +7,7 @@ import { drawn, mechanisms, outcome, read, settings, sizes } from "../scripts/ov
 const root = new URL("../../", import.meta.url)
 const figures = read()
 
-describe("the page on overload", () => {
+describe("the page that compares limits", () => {
   for (const [file, text] of Object.entries(drawn())) {
     it(`${file} is drawn from the figures: npx tsx lab/scripts/overload.ts --draw`, () => {
       assert.isTrue(fs.readFileSync(new URL(file, root), "utf8") === text)

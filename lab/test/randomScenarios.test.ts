@@ -9,7 +9,7 @@ import { Chance } from "../src/simulator/chance.ts"
 const before = 20
 const after = 60
 
-/** A service that is held, slowed down or called too often: the law of the figures on docs/overload.md. */
+/** A service that is held, slowed down or called too often: the law of the figures on docs/evidence/compared.md. */
 const scenarioOf = (seed: number) => {
   const chance = new Chance(seed, "random scenarios")
   const between = (low: number, high: number) => low * (high / low) ** chance.nextDoubleUnsafe()

@@ -15,7 +15,7 @@ import * as Breaker from "../../examples/circuit-breaker.ts"
 import * as Plan from "../../examples/execution-plan.ts"
 import { constantRandom, Terminal, Transient } from "../utils/call.ts"
 
-const page = fs.readFileSync(new URL("../../docs/effect-errors.md", import.meta.url), "utf8")
+const read = (name: string) => fs.readFileSync(new URL(`../../docs/${name}.md`, import.meta.url), "utf8")
 
 const services = Layer.merge(CircuitBreaker.layerStoreMemory(), RetryQuota.layer())
 
@@ -100,6 +100,7 @@ describe("a circuit breaker", () => {
     }).pipe(Effect.provide(Layer.provideMerge(Breaker.gated, services))))
 
   it("the page says so", () => {
+    const page = read("limits")
     for (
       const [what, inside, outside] of [
         ["sends until all have failed", "10", "40"],
@@ -243,7 +244,7 @@ describe("an execution plan", () => {
       const both = providers(down, down)
       yield* travel(Plan.multiplied(both.first, both.second))
       assert.strictEqual(both.log.length, 18)
-      assert.include(page, "| 3 + 3 | 3 * (3 + 3) | 3 + 2 |")
+      assert.include(read("effect-errors"), "| 3 + 3 | 3 * (3 + 3) | 3 + 2 |")
     }).pipe(Effect.provide(ResourceLimiters.layer())))
 
   it.effect("with the policy as schedule of its steps: one outage uses up the retries of all", () =>

@@ -48,7 +48,10 @@ const texts: ReadonlyArray<readonly [AnyPolicy, string]> = [
     `Backoff.fibonacci("172800 seconds", { jitter: { proportional: 0.5 } })`
   ],
   [Backoff.exponential("1 second", 1.5), `Backoff.exponential("1 second", 1.5)`],
-  [Backoff.exponential("1 second", 3, { cap: "1 minute" }), `Backoff.exponential("1 second", 3, { cap: "60 seconds" })`],
+  [
+    Backoff.exponential("1 second", 3, { cap: "1 minute" }),
+    `Backoff.exponential("1 second", 3, { cap: "60 seconds" })`
+  ],
   [Backoff.fixed(0), `Backoff.fixed("0 seconds")`],
   [Backoff.fixed(Duration.hours(36)), `Backoff.fixed("129600 seconds")`],
   [Backoff.fixed(0.5), `Backoff.fixed(0.5)`],

@@ -310,7 +310,7 @@ const transposed = (named: ReadonlyArray<readonly [string, ReadonlyArray<string>
   names.map((name, index) => [name, named.map(([, cells]) => cells[index]!)] as const)
 
 describe("what comes from where", () => {
-  it.effect("is as docs/sharing.md says, for each driver and each service", () =>
+  it.effect("is as docs/what-comes-from-where.md says, for each driver and each service", () =>
     Effect.gen(function*() {
       const tried: Array<readonly [string, ReadonlyArray<string>]> = []
       for (const [name, drive] of Object.entries(drivers)) {
@@ -324,7 +324,7 @@ describe("what comes from where", () => {
         ...transposed(columns, rows.map(([name]) => name)).map(([name, cells]) => [name, ...cells])
       ]
       const table = lines.map((cells) => `| ${cells.join(" | ")} |`.replace("|  |", "| |")).join("\n")
-      const page = fs.readFileSync(new URL("../../docs/sharing.md", import.meta.url), "utf8")
+      const page = fs.readFileSync(new URL("../../docs/what-comes-from-where.md", import.meta.url), "utf8")
       assert.isTrue(page.includes(table), table)
     }))
 

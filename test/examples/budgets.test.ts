@@ -32,7 +32,7 @@ describe("examples/budgets", () => {
     "both: as little as the bucket, and as few at once as the share": [Example.layer, { retries: 100, busiest: 8 }]
   } as const
   for (const [name, [quota, expected]] of Object.entries(figures)) {
-    it.effect(`the figures of docs/overload.md: ${name}`, () =>
+    it.effect(`the figures of docs/limits.md: ${name}`, () =>
       Effect.gen(function*() {
         assert.deepStrictEqual(yield* Example.outage(quota), expected)
       }))

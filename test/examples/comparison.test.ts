@@ -241,14 +241,14 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-const readme = fs.readFileSync(new URL("../../README.md", import.meta.url), "utf8")
+const page = fs.readFileSync(new URL("../../docs/evidence/compared.md", import.meta.url), "utf8")
 
-const rowAbout = (question: string) => readme.split("\n").find((line) => line.startsWith(`| ${question} |`))
+const rowAbout = (question: string) => page.split("\n").find((line) => line.startsWith(`| ${question} |`))
 
 const rowOf = (...cells: ReadonlyArray<string>) => `| ${cells.join(" | ")} |`
 
-it("README.md: the libraries", () => {
-  assert.include(readme, rowOf("", ...libraries.map(({ name }) => name)).replace("|  |", "| |"))
+it("docs/evidence/compared.md: the libraries", () => {
+  assert.include(page, rowOf("", ...libraries.map(({ name }) => name)).replace("|  |", "| |"))
 })
 
 const nested = (make: Make): Make => async () => {
@@ -257,7 +257,7 @@ const nested = (make: Make): Make => async () => {
   return (send) => thrice(layer)(send)()
 }
 
-it.each(Object.entries(rows))("README.md: %s", async (question, ask) => {
+it.each(Object.entries(rows))("docs/evidence/compared.md: %s", async (question, ask) => {
   const answers: Array<string> = []
   for (const library of libraries) {
     answers.push(await ask(question === threeLayers ? library.nested ?? nested(library.make) : library.make))

@@ -15,7 +15,7 @@ import type { Addresses, Sends } from "./runtimes/program.ts"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
 const installed = path.join(root, "test/runtimes/node_modules")
-const page = fs.readFileSync(path.join(root, "docs/runtimes.md"), "utf8")
+const page = fs.readFileSync(path.join(root, "docs/modules.md"), "utf8")
 
 /** What is expected of every runtime. */
 const everywhere: Sends = {
@@ -352,7 +352,7 @@ describe("Effect 3", () => {
     }).pipe(Effect.scoped))
 })
 
-describe("docs/runtimes.md", () => {
+describe("docs/modules.md", () => {
   it("names the runtimes that are run, and no others", () => {
     const table = page.slice(page.indexOf("| runtime | how |")).split("\n\n")[0]!
     const rows = table.split("\n").slice(2).map((row) => row.split("|")[1]!.trim())
