@@ -4,17 +4,18 @@ import { execFileSync } from "node:child_process"
 import { createHash } from "node:crypto"
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
+import { addresses, apply } from "./addresses.mjs"
 
 process.chdir(fileURLToPath(new URL("..", import.meta.url)))
 const isDry = process.argv.includes("--dry-run")
 const npm = (...args) => execFileSync("npm", args, { encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] })
 
 /** The registry refuses a provenance that is from another repository than the package names, or from none. */
-const missing = ["package.json", "lab/package.json"]
-  .filter((path) => !JSON.parse(readFileSync(path, "utf8")).repository?.url)
-  .map((path) => `${path} has no "repository" with a "url", without which npm publishes nothing with provenance`)
-if (missing.length > 0) {
-  console.error(`${missing.join("\n")}\nThe project has no address yet: it cannot be released.`)
+if (addresses.repository === "") {
+  console.error(
+    `.config/addresses.json has no "repository", without which npm publishes nothing with provenance
+The project has no address yet: it cannot be released.`
+  )
   if (!isDry) process.exit(1)
 }
 
@@ -23,9 +24,15 @@ rmSync(folder, { recursive: true, force: true })
 mkdirSync(folder)
 if (!isDry) for (const step of ["verify", "release:check"]) npm("run", step)
 npm("run", "--silent", "build")
-const packed = [[], ["--workspace", "@effect-retry/lab"]].flatMap((which) =>
-  Object.values(JSON.parse(npm("pack", "--json", "--ignore-scripts", "--pack-destination", folder, ...which)))
-)
+const restore = apply(addresses)
+let packed
+try {
+  packed = [[], ["--workspace", "@effect-retry/lab"]].flatMap((which) =>
+    Object.values(JSON.parse(npm("pack", "--json", "--ignore-scripts", "--pack-destination", folder, ...which)))
+  )
+} finally {
+  restore()
+}
 
 const sums = packed.map(({ entryCount, filename, size }) => {
   const hash = createHash("sha512").update(readFileSync(`${folder}/${filename}`)).digest("hex")
