@@ -4,6 +4,8 @@ import * as path from "node:path"
 import { fileURLToPath } from "node:url"
 import { Application } from "typedoc"
 import { playground } from "../../lab/scripts/playground.mjs"
+import { addressOf, addresses } from "../../.ci/addresses.mjs"
+import { excerptsOf, wholeOf } from "./excerpts.js"
 import { groups, placeOf } from "./pages.js"
 
 const here = fileURLToPath(new URL(".", import.meta.url))
@@ -11,8 +13,6 @@ const root = path.join(here, "../..")
 const staged = path.join(here, "pages")
 const read = (name) => fs.readFileSync(path.join(root, name), "utf8")
 
-/** A page, whose links to what is published lead to the files here. */
-const readPage = (name) => read(name).replaceAll("](https://unpkg.com/effect-retry/", "](")
 const write = (name, text) => {
   const file = path.join(staged, name)
   fs.mkdirSync(path.dirname(file), { recursive: true })
@@ -49,7 +49,8 @@ const siteOf = (file) => {
 
 const linked = (page, text) =>
   text.replace(/(?<!!)\[((?:[^[\]]|\[[^\]]*\])*)\]\((?!\w+:|#)([^)#\s]*)(#[^)\s]*)?\)/g, (_, words, target, hash = "") => {
-    const place = siteOf(path.posix.join(path.posix.dirname(page), target))
+    const file = path.posix.join(path.posix.dirname(page), target)
+    const place = siteOf(file) ?? addressOf(file, addresses)
     return place === undefined ? words : `[${words}](${place}${hash})`
   })
 
@@ -59,16 +60,52 @@ const escaped = (text) =>
     i % 2 === 1 ? part : part.replace(/\{\{/g, "&#123;&#123;").replace(/<(?=[A-Za-z/])(?!\/?(?:br|details|summary|img|p|picture|source)\b)/g, "&lt;")
   ).join("")
 
-for (const page of listed) {
-  const text = readPage(page).replace(/^```ts excerpt=(\S+)$/gm, "```ts")
-  write(`${placeOf(page)}.md`, escaped(linked(page, text)).replace(/\]\(docs\/([\w-]+\.(?:svg|png))\)/g, "](./$1)"))
+/** The first sentence of a page, as a line of plain text. */
+const sentenceOf = (text) => {
+  const paragraph = text.split("\n\n").find((part) => /^[A-Z`\d]/.test(part)) ?? ""
+  const plain = paragraph.replace(/\n/g, " ").replace(/!?\[([^\]]*)\]\([^)]*\)/g, "$1").replace(/[`*]/g, "")
+  return /^.*?[.:?](?=\s|$)/.exec(plain)?.[0].replace(/:$/, ".") ?? plain
+}
+
+const headed = (text, title, description) =>
+  `---\ntitle: ${JSON.stringify(title)}\ndescription: ${JSON.stringify(description)}\n---\n\n${text}`
+
+/** A block, and below it, folded, the whole of what is to be pasted, if that is more. */
+const unfolded = ({ code, file }) => {
+  const whole = wholeOf(read, file, code)
+  const shown = `\`\`\`ts\n${code}\`\`\``
+  return whole === code
+    ? shown
+    : `${shown}\n\n<details class="whole"><summary>With its imports</summary>\n\n\`\`\`ts\n${whole}\`\`\`\n\n</details>`
+}
+
+const withExcerpts = (text) => excerptsOf(text).reduce((rest, block) => rest.replace(block.all, () => unfolded(block)), text)
+
+/** Pictures have their size, so that nothing moves when they are there. */
+const withPictures = (page, text) =>
+  text.replace(/!\[([^\]]*)\]\(([\w./-]+\.svg)\)/g, (_, alt, link) => {
+    const file = path.posix.join(path.posix.dirname(page), link)
+    const [, width, height] = /viewBox="0 0 ([\d.]+) ([\d.]+)"/.exec(read(file)) ?? []
+    const from = path.posix.relative(path.posix.dirname(placeOf(page)), file.slice("docs/".length))
+    return `<img src="${from.startsWith(".") ? from : `./${from}`}" alt="${alt}" width="${width}" height="${height}">`
+  })
+
+for (const { pages } of groups) {
+  for (const [page, title] of pages) {
+    const text = escaped(linked(page, withExcerpts(read(page))))
+    write(`${placeOf(page)}.md`, headed(withPictures(page, text), title, sentenceOf(read(page))))
+  }
 }
 
 const summaryOf = (code) => /^\/\*\*\n \* ([^]*?)(?:\n \*\n|\n \*\/)/.exec(code)?.[1].replace(/\n \* /g, " ") ?? ""
 
 for (const name of examples) {
   const code = read(`examples/${name}`)
-  write(`examples/${name.replace(/\.ts$/, ".md")}`, `# ${name.replace(/\.ts$/, "")}\n\n\`\`\`ts\n${code}\`\`\`\n`)
+  const title = name.replace(/\.ts$/, "")
+  write(
+    `examples/${title}.md`,
+    headed(`# ${title}\n\n\`\`\`ts\n${code}\`\`\`\n`, title, `An example: ${summaryOf(code) || title}`)
+  )
 }
 write(
   "examples/index.md",
@@ -84,7 +121,8 @@ write(
 for (const file of files) {
   if (/\.(svg|png)$/.test(file)) fs.copyFileSync(path.join(root, file), path.join(staged, file.slice("docs/".length)))
 }
-fs.copyFileSync(path.join(here, "home.md"), path.join(staged, "index.md"))
+const home = "docs/site/home.md"
+write("index.md", withPictures(home, escaped(linked(home, withExcerpts(read(home))))))
 fs.mkdirSync(path.join(staged, "public"))
 fs.copyFileSync(path.join(here, "icon.svg"), path.join(staged, "public/icon.svg"))
 fs.writeFileSync(path.join(staged, "public/playground.html"), await playground())
@@ -117,10 +155,36 @@ if (project === undefined) throw new Error("the reference cannot be made")
 await reference.generateOutputs(project)
 
 /** What a module is for is said at the top of its source, where the reference does not look. */
-for (const file of modules.keys()) {
-  const page = path.join(staged, "reference", file.replace(/^src\//, "").replace(/(?:\/index)?\.ts$/, ".md"))
+const aboutOf = (file) => {
   const [, comment = ""] = /^\/\*\*\n([^]*?)\n \*\//.exec(read(file)) ?? []
-  const about = comment.replace(/^ \* ?/gm, "").replace(/^@.*$/gm, "").trim()
-  const text = fs.readFileSync(page, "utf8")
-  fs.writeFileSync(page, text.replace(/^(# .*\n)/, `$1\n\`${modules.get(file).replace(".", "effect-retry")}\`\n\n${escaped(about)}\n`))
+  return comment.replace(/^ \* ?/gm, "").replace(/^@.*$/gm, "").replace(/\{@link ([^}]*)\}/g, "`$1`").trim()
 }
+
+const placeIn = (file) => file.replace(/^src\//, "").replace(/(?:\/index)?\.ts$/, "")
+
+for (const [file, name] of modules) {
+  const page = path.join(staged, "reference", `${placeIn(file)}.md`)
+  const about = aboutOf(file)
+  const text = fs.readFileSync(page, "utf8")
+    .replace(/^(# .*\n)/, `$1\n\`${name.replace(".", "effect-retry")}\`\n\n${escaped(about)}\n`)
+  fs.writeFileSync(page, headed(text, path.basename(placeIn(file)), sentenceOf(about)))
+}
+
+const rowsOf = (all) =>
+  `| module | what it holds |\n| --- | --- |\n${
+    all.map(([file, name]) =>
+      `| [${name.slice(2)}](/reference/${placeIn(file)}) | ${escaped(sentenceOf(aboutOf(file))).replace(/\|/g, "\\|")} |`
+    ).join("\n")
+  }`
+const isLegacy = ([, name]) => name.includes("/legacy/")
+const sorted = [...modules].sort(([, a], [, b]) => a < b ? -1 : 1)
+write(
+  "reference/index.md",
+  headed(
+    `# Reference\n\n${rowsOf(sorted.filter((one) => !isLegacy(one)))}\n\n## Other and older systems of AWS\n\n${
+      rowsOf(sorted.filter(isLegacy))
+    }\n`,
+    "Reference",
+    "Every public module of effect-retry, with what it holds."
+  )
+)
