@@ -2,7 +2,7 @@
 import { Console, Effect } from "effect"
 import { awsStandard, RetryInfo, RetryQuota } from "effect-retry"
 
-class Busy extends RetryInfo.TaggedError("Busy", { fault: "server" }) {}
+class Busy extends RetryInfo.TaggedError("Busy") {}
 
 // Your call goes here. This one fails twice.
 let sends = 0

@@ -70,5 +70,6 @@ describe("search", () => {
     const page = "# A\n## f\n### Call Signature\n#### Parameters\n##### timeout\n\ntext\n### Gotchas\n## g"
     assert.strictEqual(indexed("reference/A.md", page), "# A\n## f\n\nParameters\ntimeout\n\ntext\n### Gotchas\n## g")
     assert.strictEqual(indexed("http.md", page), page)
+    assert.strictEqual(indexed("http.md", "a\n<details class=\"whole\">\nb\n</details>\nc\n"), "a\nc\n")
   })
 })

@@ -3,9 +3,12 @@
 /** Headings of the reference that say nothing of what is below them. They are found by the name above. */
 const empty = /^(?:Parameters|Properties|Returns|Call Signature|Type Parameters|Type Declaration|Methods|Constructors?|Extends|Inherited from|Overrides|Example|Default)$/
 
-/** A page of the reference without such headings, and without those below them, such as the names of parameters. */
+/**
+ * A page without folded code, and one of the reference without such headings and without those below them, such as the
+ * names of parameters.
+ */
 export const indexed = (path, page) => {
-  if (!path.startsWith("reference/")) return page
+  if (!path.startsWith("reference/")) return page.replace(/^<details class="whole">[^]*?<\/details>\n/gm, "")
   let below = 0
   return page.split("\n").map((line) => {
     const [, marks, title] = /^(#{2,6}) (.*)$/.exec(line) ?? []
