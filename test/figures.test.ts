@@ -99,7 +99,8 @@ const held: Record<string, ReadonlyArray<Row>> = {
     ["settles what it holds exactly once", "test/core/Contracts.test.ts: leaves no pass unsettled, at any step"]
   ],
   "docs/limits.md": [
-    ["all sends of a call ask it", "test/core/Contracts.test.ts: is asked before every send"],
+    ["is asked before every send of a call", "test/core/Contracts.test.ts: is asked before every send"],
+    ["a quota before every retry", "test/core/Contracts.test.ts: a quota over a store"],
     [
       "| you want | here | Effect's own |",
       "test/core/Contracts.test.ts: is asked before every send",

@@ -81,6 +81,26 @@ const unfolded = ({ code, file }) => {
 
 const withExcerpts = (text) => excerptsOf(text).reduce((rest, block) => rest.replace(block.all, () => unfolded(block)), text)
 
+/** How each package manager adds packages. */
+const managers = (options, names) => {
+  const dev = options.includes("-dev")
+  const all = names.join(" ")
+  return [
+    ["npm", `npm install ${dev ? "--save-dev " : ""}${all}`],
+    ["pnpm", `pnpm add ${dev ? "-D " : ""}${all}`],
+    ["yarn", `yarn add ${dev ? "-D " : ""}${all}`],
+    ["bun", `bun add ${dev ? "-d " : ""}${all}`],
+    ["deno", `deno add ${dev ? "--dev " : ""}${names.map((name) => `npm:${name}`).join(" ")}`]
+  ]
+}
+
+/** A block that only installs packages has a tab for each package manager. */
+const withManagers = (text) =>
+  text.replace(/^```sh\nnpm install ((?:--\S+ )*)([^\n]+)\n```$/gm, (_, options, names) =>
+    `::: code-group\n\n${
+      managers(options, names.split(" ")).map(([manager, line]) => `\`\`\`sh [${manager}]\n${line}\n\`\`\``).join("\n\n")
+    }\n\n:::`)
+
 /** Pictures have their size, so that nothing moves when they are there. */
 const withPictures = (page, text) =>
   text.replace(/!\[([^\]]*)\]\(([\w./-]+\.svg)\)/g, (_, alt, link) => {
@@ -92,7 +112,7 @@ const withPictures = (page, text) =>
 
 for (const { pages } of groups) {
   for (const [page, title] of pages) {
-    const text = escaped(linked(page, withExcerpts(read(page))))
+    const text = escaped(linked(page, withManagers(withExcerpts(read(page)))))
     write(`${placeOf(page)}.md`, headed(withPictures(page, text), title, sentenceOf(read(page))))
   }
 }
@@ -109,13 +129,17 @@ for (const name of examples) {
 }
 write(
   "examples/index.md",
-  `# Examples\n\nEach is run by the tests.\n\n| example | about |\n| --- | --- |\n${
-    examples.map((name) =>
-      `| [${name.replace(/\.ts$/, "")}](/examples/${name.replace(/\.ts$/, "")}) | ${
-        escaped(summaryOf(read(`examples/${name}`))).replace(/\|/g, "\\|")
-      } |`
-    ).join("\n")
-  }\n`
+  headed(
+    `# Examples\n\nEach is run by the tests.\n\n| example | about |\n| --- | --- |\n${
+      examples.map((name) =>
+        `| [${name.replace(/\.ts$/, "")}](/examples/${name.replace(/\.ts$/, "")}) | ${
+          escaped(summaryOf(read(`examples/${name}`))).replace(/\|/g, "\\|")
+        } |`
+      ).join("\n")
+    }\n`,
+    "Examples",
+    "Every example of effect-retry, a program each."
+  )
 )
 
 for (const file of files) {

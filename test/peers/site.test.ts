@@ -100,6 +100,21 @@ describe("the site", () => {
     assert.deepStrictEqual(Array.from(new Set(broken)), [])
   })
 
+  it("has a title and a description of its own on each page, and the size of each picture", () => {
+    const texts = pages().map((name) => fs.readFileSync(path.join(built, name), "utf8"))
+    for (const text of texts) assert.match(text, /<title>.+? \| effect-retry<\/title>/)
+    const found = texts.map((text) => /<meta name="description" content="(.+?)">/.exec(text)?.[1])
+    assert.deepStrictEqual(found.filter((text, n) => text === undefined || found.indexOf(text) !== n), [])
+    const pictures = texts.flatMap((text) => text.match(/<img [^>]*>/g) ?? [])
+    assert.isAbove(pictures.length, 2)
+    for (const picture of pictures) assert.match(picture, / width="\d+(?:\.\d+)?" height="\d/)
+  })
+
+  it("unfolds the imports of code that does not show them", () => {
+    const page = fs.readFileSync(path.join(built, "http.html"), "utf8")
+    assert.isAbove(page.split("<summary>With its imports</summary>").length, 6)
+  })
+
   it.each<[string, BrowserContextOptions]>([
     ["light", { viewport: { width: 1280, height: 900 } }],
     ["dark", { viewport: { width: 1280, height: 900 }, colorScheme: "dark" }],
