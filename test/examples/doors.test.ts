@@ -28,8 +28,7 @@ it.effect("every client above the layer of the README retries, and the last resp
     const get = HttpClient.get("http://shop.example").pipe(
       Effect.map(({ status }) => status),
       played,
-      Effect.provide(httpLayer),
-      Effect.provide(server.layer)
+      Effect.provide([httpLayer, server.layer])
     )
     assert.deepStrictEqual([yield* get, server.asked.length], [200, 2])
     assert.strictEqual(yield* get, 503)
