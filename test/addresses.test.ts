@@ -16,6 +16,9 @@ describe("addresses", () => {
     for (const [path, text] of Object.entries(withAddresses(none))) assert.strictEqual(text, read(path), path)
     assert.deepStrictEqual([fieldsOf(none), baseOf(none)], [{}, "/"])
     assert.notMatch(read("README.md"), /\]\(https?:/)
+    for (const path of ["package.json", "lab/package.json"]) {
+      assert.doesNotHaveAnyKeys(JSON.parse(read(path)), ["homepage", "repository", "bugs"])
+    }
   })
 
   it("are in both packages, if there are any", () => {
