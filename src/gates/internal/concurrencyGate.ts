@@ -64,7 +64,7 @@ const isFinal = ({ error, info }: Outcome): boolean =>
   (info === undefined || (info.safety === "No" && !info.vetoed)) && !isRefusal(error) &&
   !(statusOf(error)! >= 500) && findCause(error, isFinalCause) === undefined
 
-/** How long the resource counts as strained after a drop. Source: the simulated outages of `docs/overload.md`. */
+/** How long the resource counts as strained after a drop. Source: the simulated outages of `docs/evidence/compared.md`. */
 const strainedMillis = 10_000
 
 /** A limit, and what the rule keeps to find the next one. */

@@ -64,7 +64,7 @@ const [slowShare, slowestShare] = [0.5, 0.65]
 
 /**
  * What is always left of the increase, in each round trip of all that the limit allows: a short timeout of other sends
- * must not hold it down for good. Source: `docs/overload.md`; a share of every success costs `two-fleets` 3 points.
+ * must not hold it down for good. Source: `docs/evidence/compared.md`; a share of every success costs `two-fleets` 3 points.
  */
 const leastPerTrip = 0.4
 
@@ -122,7 +122,7 @@ export const next = (state: Concurrency, config: ConcurrencyConfig, sample: Conc
   sample.outcome === "success" ? grown(state, config, sample) : cut(state, config, sample)
 
 /**
- * A timeout says nothing about a retry this long after it. Source: `load-shedding` of `docs/overload.md`, which loses a
+ * A timeout says nothing about a retry this long after it. Source: `load-shedding` of `docs/evidence/compared.md`, which loses a
  * point with a third of it and 1,000 processes.
  */
 const hopelessMillis = 30_000
