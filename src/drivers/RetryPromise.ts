@@ -10,66 +10,40 @@
  * @since 0.1.0
  */
 
-import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
-import type * as Fiber from "effect/Fiber"
-import * as Option from "effect/Option"
-import { changed, type Compiled } from "../engine/compiled.ts"
-import { retrying } from "../engine/loop.ts"
-import { lifting } from "../engine/policy/joinedPolicies.ts"
 import { compiledOf } from "../engine/policy/policy.ts"
-import { patiently } from "../engine/wait.ts"
 import * as AdaptiveRateLimiter from "../gates/AdaptiveRateLimiter.ts"
-import { also, callable, checks, checksOf, rejectUnknown } from "../internal/checks.ts"
+import { also, checksOf, rejectUnknown } from "../internal/checks.ts"
 import { monotonicMillis } from "../internal/clock.ts"
 import { warnUnshared } from "../internal/sharing.ts"
-import { get } from "../internal/tryGet.ts"
 import type { Limiters } from "../resources/ResourceLimiters.ts"
-import * as RetryClassifier from "../RetryClassifier.ts"
-import type { Retry, Stop } from "../RetryDecision.ts"
-import * as RetryInfo from "../RetryInfo.ts"
-import * as RetryObserver from "../RetryObserver.ts"
-import { isRetryPolicy, limits, type RetryPolicy } from "../RetryPolicy.ts"
 import * as RetryQuota from "../RetryQuota.ts"
-import { callersOf, isSignal } from "./internal/abortSignals.ts"
+import {
+  affordable,
+  type AttemptFunction,
+  call,
+  type CallOptions,
+  type ContextOptions,
+  type Policy,
+  promised,
+  type RetryOptions,
+  type Setting,
+  settingOf,
+  signalOf,
+  valid
+} from "./internal/promiseCall.ts"
 
-/**
- * One attempt of a call.
- *
- * @category models
- * @since 0.1.0
- */
-export interface AttemptContext {
-  /** The number of the attempt: 1 for the first. */
-  readonly attempt: number
-  /** Aborted, with the caller's reason, when the caller gives up. Each attempt has its own. */
-  readonly signal: AbortSignal
-}
-
-/**
- * The function to retry. It returns a value or a promise, and fails by throwing or rejecting.
- *
- * @category models
- * @since 0.1.0
- */
-export type AttemptFunction<A> = (attempt: AttemptContext) => PromiseLike<A> | A
-
-/**
- * Options of one call.
- *
- * @category models
- * @since 0.1.0
- */
-export interface CallOptions {
-  /**
-   * Ends the call when it is aborted: the promise rejects immediately with its reason. `null` means none, as for
-   * `fetch`.
-   */
-  readonly signal?: AbortSignal | null | undefined
-}
+export type {
+  AttemptContext,
+  AttemptFunction,
+  CallOptions,
+  ContextOptions,
+  Policy,
+  RetryOptions,
+  Verdict
+} from "./internal/promiseCall.ts"
 
 /**
  * A function that retries.
@@ -78,59 +52,6 @@ export interface CallOptions {
  * @since 0.1.0
  */
 export type RetryFunction = <A>(f: AttemptFunction<A>, options?: CallOptions) => Promise<A>
-
-/**
- * The policies that can be used: for errors of any type, since promises do not type their errors.
- *
- * @category models
- * @since 0.1.0
- */
-export type Policy<R> = RetryPolicy<unknown, unknown, R>
-
-/**
- * Where services come from.
- *
- * @category models
- * @since 0.1.0
- */
-export interface ContextOptions {
-  /**
-   * Services of an Effect program: its quota, limiter, classifier, observer, clock, tracer, for example
-   * `await runtime.context()` of a `ManagedRuntime`. What it has is used; a missing quota or limiter is made.
-   */
-  readonly context?: Context.Context<never> | undefined
-}
-
-/**
- * What a caller can change about a policy, or be notified of, without services.
- *
- * @category models
- * @since 0.1.0
- */
-export interface RetryOptions {
-  /** The most retries, in place of the policy's own limit: a whole number of at least 0, or `Infinity`. */
-  readonly retries?: number | undefined
-  /**
-   * Asked first about every failure: a thrown or rejected value, or a `Response` with a status from 400 up. `true`
-   * retries it, `false` never does, facts such as `{ throttling: true, retryAfter: "2 seconds" }` say more; `undefined`
-   * leaves it to the classifier of the context. May return a promise of any of these. If it throws, or a promise takes
-   * longer than a minute, that counts as `undefined`.
-   */
-  readonly classify?: ((error: unknown) => Verdict | PromiseLike<Verdict>) | undefined
-  /** A retry will be made, after its delay. The call waits for a returned promise, up to a minute; an exception ends it. */
-  readonly onRetry?: ((error: unknown, info: Retry) => unknown) | undefined
-  /** A failed call is not retried. The call waits for a returned promise, up to a minute. */
-  readonly onStop?: ((error: unknown, info: Stop) => unknown) | undefined
-}
-
-/**
- * What is known about a failure: whether to retry it, or its facts. `undefined` leaves it to the classifier of the
- * context.
- *
- * @category models
- * @since 0.1.0
- */
-export type Verdict = boolean | RetryInfo.Facts | undefined
 
 /**
  * What the calls of a resource share.
@@ -169,7 +90,7 @@ class Owned {
   }
 
   /** Notes that a retry is made. */
-  retried(): void {
+  readonly retried = (): void => {
     this.retriedAtMillis = monotonicMillis(this.clock)
   }
 
@@ -209,220 +130,6 @@ const completed = (policy: Policy<unknown>, options: Options) => {
   return { env, owned }
 }
 
-/** A `fetch` response from any library and realm. */
-const isResponse = (u: unknown): u is Response =>
-  get(u, Symbol.toStringTag) === "Response" && typeof get(u, "status") === "number"
-
-/** No caller will read it: this frees its connection. A body already read is left alone. */
-const discard = (response: Response): void => {
-  response.body?.cancel().catch(() => {})
-}
-
-type Facts = Option.Option<RetryInfo.RetryInfo>
-
-/** One call of a function. */
-class Sends<A> {
-  /** The last response that counted as a failure. */
-  private response: Response | undefined = undefined
-  private attempt = 0
-  /** The last failure judged, and what is known about it. */
-  private error: unknown = undefined
-  private info: Facts = Option.none()
-
-  constructor(
-    private readonly f: AttemptFunction<A>,
-    private readonly signal: AbortSignal | undefined,
-    private readonly env: Context.Context<never>,
-    private readonly classify: RetryOptions["classify"]
-  ) {}
-
-  /** The context the call runs in. The caller's function is asked before the engine asks about a failure. */
-  get context(): Context.Context<never> {
-    return this.classify === undefined ? this.env : Context.add(
-      this.env,
-      RetryClassifier.CurrentClassifier,
-      (error) => error === this.error ? this.info : this.classified(error)
-    )
-  }
-
-  /** One send, as an effect. A promise that the call no longer waits for is ignored. */
-  readonly send: Effect.Effect<A, unknown> = Effect.callback<A, unknown>((resume) => {
-    const controller = new AbortController()
-    const failed = (error: unknown) => this.failed(error, resume)
-    try {
-      const sent = this.f({ attempt: ++this.attempt, signal: controller.signal })
-      Promise.resolve(sent).then((value) => {
-        if (!isResponse(value)) return resume(Effect.succeed(value))
-        if (this.signal !== undefined) callersOf(this.signal).follow(value, controller)
-        if (value.status < 400) return resume(Effect.succeed(value))
-        this.response = value
-        failed(value)
-      }, failed)
-    } catch (error) {
-      failed(error)
-    }
-    return Effect.sync(() => controller.abort(this.signal?.reason))
-  })
-
-  /** Whether it is a response that was not thrown: if it is the last, it is the result of the call. */
-  isAnswered(error: unknown): boolean {
-    return this.response !== undefined && error === this.response
-  }
-
-  private failed(error: unknown, resume: (effect: Effect.Effect<A, unknown>) => void): void {
-    const { classify } = this
-    if (classify === undefined && !this.isAnswered(error)) return resume(Effect.fail(error))
-    const verdict = classify === undefined ? Effect.void : patiently(
-      Effect.promise(() => Promise.resolve().then(() => classify(error)).catch(() => undefined))
-    )
-    // In the fiber: a hint may be a date, which needs the clock of the call.
-    const judged = Effect.flatMap(verdict, (verdict) => {
-      this.error = error
-      this.info = this.infoOf(error, verdict)
-      // A response that is not known to be a failure is the result.
-      const isAnswer = this.isAnswered(error) && Option.isNone(this.info)
-      return isAnswer ? Effect.succeed(error as A) : Effect.fail(error)
-    })
-    resume(judged)
-  }
-
-  private infoOf(error: unknown, verdict: Verdict | void): Facts {
-    if (verdict === false) return Option.some(RetryInfo.notRetryable)
-    if (typeof verdict === "object" && verdict !== null) return Option.some(RetryInfo.make(verdict))
-    const classified = this.classified(error)
-    if (verdict === undefined || verdict === null) return classified
-    if (verdict !== true) return checks("retryPromise").reject("classify", verdict, "true, false, facts or undefined")
-    const { safety, ...facts } = Option.getOrElse(classified, () => RetryInfo.notRetryable)
-    return Option.some(safety === "No" ? RetryInfo.transient : RetryInfo.make(facts))
-  }
-
-  private classified(error: unknown): Facts {
-    return RetryClassifier.classify(Context.get(this.env, RetryClassifier.CurrentClassifier), error)
-  }
-}
-
-const interruptedBy = (signal: AbortSignal) => (fiber: Fiber.Fiber<unknown, unknown>): void =>
-  signal.aborted ? fiber.interruptUnsafe() : callersOf(signal).add(fiber)
-
-const signalOf = (options: CallOptions | undefined): AbortSignal | undefined => {
-  const signal = options?.signal ?? undefined
-  return signal === undefined || isSignal(signal)
-    ? signal
-    : checks("retryPromise").reject("signal", signal, "an AbortSignal")
-}
-
-const isThenable = (u: unknown): u is PromiseLike<unknown> => typeof get(u, "then") === "function"
-
-/** Waits for what a callback returns. */
-const awaited = (returned: unknown): Effect.Effect<void> | undefined =>
-  isThenable(returned) ? Effect.asVoid(Effect.promise(() => Promise.resolve(returned))) : undefined
-
-/** The context, with the callbacks of the options added to its observer, and unread responses discarded. */
-const observed = (
-  env: Context.Context<never>,
-  { onRetry, onStop }: RetryOptions,
-  owned: Owned | undefined
-): Context.Context<never> => {
-  const callObserver: RetryObserver.RetryObserver = {
-    onRetry: onRetry && ((retry, error) => awaited(onRetry(error, retry))),
-    onStop: onStop && ((stop, error) => awaited(onStop(error, stop)))
-  }
-  const discarding = {
-    onRetry: (_: Retry, error: unknown) => {
-      owned?.retried()
-      if (isResponse(error)) discard(error)
-    }
-  }
-  const { combine, CurrentObserver, observerOf } = RetryObserver
-  return Context.add(env, CurrentObserver, combine(combine(observerOf(env), callObserver), discarding))
-}
-
-/** The policy with the limit of the options. Failures judged final are final, under any policy. */
-const compiledWith = (policy: Policy<unknown>, { classify, retries }: RetryOptions): Compiled => {
-  const orFinal: Compiled["whileRetryable"] = ({ error, info }) =>
-    info?.safety !== "No" || (classify === undefined && !isResponse(error))
-  return changed(compiledOf(policy), (compiled) => ({
-    ...(typeof retries === "number"
-      ? { ...lifting({ maxAttempts: Infinity })(compiled), maxAttempts: retries + 1 }
-      : {}),
-    whileRetryable: compiled.whileRetryable === "off" ? orFinal : compiled.whileRetryable
-  }))
-}
-
-/** What the calls of a function run with. */
-interface Setting {
-  readonly compiled: Compiled
-  readonly env: Context.Context<never>
-  readonly classify: RetryOptions["classify"]
-}
-
-const settingOf = (
-  policy: Policy<unknown>,
-  env: Context.Context<never>,
-  options: RetryOptions,
-  owned: Owned | undefined
-): Setting => ({
-  compiled: compiledWith(policy, options),
-  env: observed(env, options, owned),
-  classify: options.classify
-})
-
-const call = <A>(
-  f: AttemptFunction<A>,
-  { classify, env, compiled }: Setting,
-  signal: AbortSignal | undefined
-): Promise<A> => {
-  if (typeof f !== "function") {
-    if (isThenable(f)) Promise.resolve(f).catch(() => {})
-    return checks("retryPromise").reject("f", f, "a function that is called for each attempt, such as () => fetch(url)")
-  }
-  if (signal?.aborted === true) return Promise.reject(signal.reason)
-  const sends = new Sends(f, signal, env, classify)
-  // Everything the policy needs exists: otherwise the options would not have compiled without a context.
-  return Effect.runPromiseExitWith(sends.context as Context.Context<any>)(retrying(sends.send, compiled), {
-    onFiberStart: signal === undefined ? undefined : interruptedBy(signal)
-  }).then((exit) => {
-    if (Exit.isSuccess(exit)) return exit.value
-    if (signal?.aborted === true && Cause.hasInterrupts(exit.cause)) throw signal.reason
-    const error = Cause.squash(exit.cause)
-    if (sends.isAnswered(error)) return error as A
-    throw error
-  })
-}
-
-const valid = (
-  policy: Policy<unknown>,
-  options: (ContextOptions & RetryOptions) | undefined = {},
-  constructorName: string,
-  ...names: ReadonlyArray<string>
-): void => {
-  const check = checksOf(constructorName, options)
-  if (!isRetryPolicy(policy)) check.reject("policy", policy, "a RetryPolicy")
-  also(check, ...names, "context", "retries", "classify", "onRetry", "onStop")
-  rejectUnknown(check, options)
-  const { context, retries, ...callbacks } = options
-  if (context !== undefined && !Context.isContext(context)) check.reject("context", context, "a Context")
-  check.count("retries", retries ?? 0, 0)
-  for (const name of ["classify", "onRetry", "onStop"] as const) callable(check, name, callbacks[name] ?? (() => {}))
-}
-
-/** Rejects a quota that cannot pay for a single retry: it would switch retries off. */
-const affordable = (policy: Policy<unknown>, quota: RetryQuota.Options | undefined): void => {
-  const cost = limits(policy).quota?.cost ?? 0
-  if (quota?.capacity !== undefined && quota.capacity < cost) {
-    checks("RetryPromise.make").reject("quota.capacity", quota.capacity, `at least ${cost}, the cost of a retry`)
-  }
-}
-
-/** Invalid options reject too: callers of a promise do not expect exceptions. */
-const promised = <A>(f: () => Promise<A>): Promise<A> => {
-  try {
-    return f()
-  } catch (error) {
-    return Promise.reject(error)
-  }
-}
-
 /**
  * Makes a function that retries calls of one resource, with its own quota. Throws `InvalidOption` when an option is
  * impossible.
@@ -442,20 +149,24 @@ const promised = <A>(f: () => Promise<A>): Promise<A> => {
  * @category constructors
  * @since 0.1.0
  */
-export const make = <R>(policy: Policy<R>, ...[options]: Needing<R, Options>): RetryFunction => {
-  valid(policy, options, "RetryPromise.make", "quota", "limiter")
-  affordable(policy, options?.quota)
-  const { env, owned } = completed(policy, options ?? {})
-  const setting = settingOf(policy, env, options ?? {}, owned)
+export const make = <R>(policy: Policy<R>, ...[passed]: Needing<R, Options>): RetryFunction => {
+  const options: Options = passed === undefined ? {} : passed
+  const check = checksOf("RetryPromise.make", options)
+  also(check, "quota", "limiter")
+  valid(check, policy, options)
+  rejectUnknown(check, options)
+  affordable(check, policy, options.quota)
+  const { env, owned } = completed(policy, options)
+  const setting = settingOf(policy, env, options, { retried: owned?.retried })
   const retry: RetryFunction = (f, options) =>
     promised(() => {
-      // All other options were given where the function was made.
+      // All other options belong where the function was made.
       const check = checksOf("retryPromise", options ?? {})
       check.names.add("signal")
       rejectUnknown(check, options ?? {})
-      return call(f, setting, signalOf(options))
+      return call(f, { ...setting, signal: signalOf("retryPromise", options) })
     })
-  watch(retry, owned, options?.context ?? none, "function of RetryPromise.make. Make it once")
+  watch(retry, owned, options.context ?? none, "function of RetryPromise.make. Make it once")
   return retry
 }
 
@@ -469,7 +180,7 @@ const sharedOf = (policy: Policy<unknown>) => {
   let found = shared.get(policy)
   if (found === undefined) {
     const { env: own, owned } = completed(policy, {})
-    shared.set(policy, found = { own, owned, plain: settingOf(policy, own, {}, owned) })
+    shared.set(policy, found = { own, owned, plain: settingOf(policy, own, {}, { retried: owned?.retried }) })
     watch(policy, owned, none, "policy object for retryPromise. Keep the policy in a constant")
   }
   return found
@@ -519,13 +230,17 @@ const sharedOf = (policy: Policy<unknown>) => {
 export const retryPromise = <A, R>(
   f: AttemptFunction<A>,
   policy: Policy<R>,
-  ...[options]: Needing<R, CallOptions & RetryOptions & ContextOptions>
+  ...[passed]: Needing<R, CallOptions & RetryOptions & ContextOptions>
 ): Promise<A> =>
   promised(() => {
-    valid(policy, options, "retryPromise", "signal")
+    const options: CallOptions & RetryOptions & ContextOptions = passed === undefined ? {} : passed
+    const check = checksOf("retryPromise", options)
+    also(check, "signal")
+    valid(check, policy, options)
+    rejectUnknown(check, options)
     const { own, owned, plain } = sharedOf(policy)
-    const isPlain = Object.keys(options ?? {}).every((name) => name === "signal")
-    if (isPlain) return call(f, plain, signalOf(options))
-    const env = Context.merge(own, options?.context ?? Context.empty())
-    return call(f, settingOf(policy, env, options!, owned), signalOf(options))
+    const signal = signalOf("retryPromise", options)
+    if (Object.keys(options).every((name) => name === "signal")) return call(f, { ...plain, signal })
+    const env = Context.merge(own, options.context ?? none)
+    return call(f, { ...settingOf(policy, env, options, { retried: owned?.retried }), signal })
   })

@@ -2,7 +2,7 @@ import * as Effect from "effect/Effect"
 import * as HttpBody from "effect/http/HttpBody"
 import * as Stream from "effect/Stream"
 import { also, checksOf, rejectUnknown } from "../../internal/checks.ts"
-import { get } from "../../internal/tryGet.ts"
+import { isReader } from "../../internal/classification/wire.ts"
 
 const repeatableBodies = new WeakSet<HttpBody.HttpBody>()
 
@@ -53,10 +53,6 @@ export const bodyFactory = <E = never>(
     HttpBody.stream(Effect.isEffect(make) ? Stream.unwrap(make) : Stream.suspend(make), contentType, contentLength)
   )
 }
-
-/** A Web stream, a Node stream, an iterator: things that can be read once. */
-const isReader = (body: unknown): boolean =>
-  ["getReader", "pipe", "next", Symbol.asyncIterator].some((method) => typeof get(body, method) === "function")
 
 /** Whether the first attempt may consume the body. */
 export const isOneShot = (body: HttpBody.HttpBody): boolean =>

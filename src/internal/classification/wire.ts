@@ -65,7 +65,7 @@ export const headerIn = (headers: any): (name: string) => unknown => {
 const idempotentMethod = /^(?:GET|HEAD|OPTIONS|TRACE|QUERY|PUT|DELETE)$/
 
 /** A request as clients show it. */
-interface Request {
+export interface Request {
   readonly method?: unknown
   readonly headers?: object | undefined
 }
@@ -88,11 +88,24 @@ const withMethod = (request: any): any => typeof request?.method === "string" ? 
 /** got shows the request after a redirect: a GET may have been a POST. */
 const isRewritten = ({ request }: any): boolean => request?.redirectUrls?.length > 0
 
+/** The requests of failures that do not show them, as those of `fetch`. */
+const requests = new WeakMap<object, Request>()
+
+/** Notes the request of a failure that does not show it. */
+export const showRequest = (failure: unknown, request: Request): void => {
+  if (typeof failure === "object" && failure !== null) requests.set(failure, request)
+}
+
 /** The request in an error: `config` of axios, `options` of got and ofetch, `request` of ky and of others. */
 export const requestOf = (error: any): Request | undefined => {
-  const request = withMethod(error.config) ?? withMethod(error.options) ?? withMethod(error.request)
+  const request = withMethod(error.config) ?? withMethod(error.options) ?? withMethod(error.request) ??
+    requests.get(error)
   return request && { method: isRewritten(error) ? undefined : request.method.toUpperCase(), headers: request.headers }
 }
+
+/** Whether a body can be read once: a Web stream, a Node stream, an iterator. */
+export const isReader = (body: unknown): boolean =>
+  ["getReader", "pipe", "next", Symbol.asyncIterator].some((method) => typeof get(body, method) === "function")
 
 /** A server's answer: a response, or an error that carries one. */
 export interface Answer {
