@@ -10,7 +10,7 @@ import { counts } from "./bench/children.ts"
 import type { Counts } from "./bench/counted.ts"
 import * as effects from "./bench/effects.ts"
 import * as gates from "./bench/gates.ts"
-import { addedBy, bundleOf, type Sizes, sizes, tsconfigRaw } from "./bench/size.ts"
+import { addedBy, type Bundle, bundleOf, type Sizes, sizes, tsconfigRaw } from "./bench/size.ts"
 import { publicModules } from "./utils/modules.ts"
 
 const execute = promisify(execFile)
@@ -214,6 +214,34 @@ describe("what awsStandard adds to an app that bundles Effect", () => {
       !before.has(path) && /effect\/dist\/(http|persistence|workflow|cluster|unstable|Schema)/.test(path)
     )
     assert.deepStrictEqual(heavy, [])
+  })
+})
+
+describe("retryFetch, as the whole of a program", () => {
+  const program = `import { retryFetch } from "effect-retry/fetch"
+    export const fetch = retryFetch()`
+  let found: Bundle
+  beforeAll(async () => {
+    found = await bundleOf(program, root, sources)
+  })
+
+  it("is as large as docs/evidence/performance.md says, Effect included, next to p-retry", async () => {
+    const page = await readFile(join(root, "docs/evidence/performance.md"), "utf8")
+    const peer = await bundleOf(`export { default } from "p-retry"`, root)
+    const [own, other] = [found.bytes / 1024, (peer.bytes / 1024).toFixed(1)]
+    const [, limit] = /^\| `retryFetch\(\)` .* p-retry is (?:[\d.]+) \| ([\d.]+) \|$/m.exec(page) ?? []
+    assert.include(page, `p-retry is ${other} |`)
+    assert.isAtMost(own, Number(limit))
+    assert.isAbove(own, Number(limit) - 1)
+  })
+
+  it("contains nothing of Node, of Effect's HTTP, of schemas, or of other packages", () => {
+    const modules = Object.keys(found.modules)
+    assert.deepStrictEqual(modules.filter((path) => !/^(?:src|node_modules\/effect)\//.test(path)), ["<stdin>"])
+    assert.deepStrictEqual(
+      modules.filter((path) => /effect\/dist\/(http|persistence|workflow|unstable|Schema)/.test(path)),
+      []
+    )
   })
 })
 

@@ -35,6 +35,7 @@ import * as ClientThrottle from "effect-retry/ClientThrottle"
 import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
 import * as CoolDown from "effect-retry/CoolDown"
 import * as CoolDownRedis from "effect-retry/CoolDownRedis"
+import * as Fetch from "effect-retry/fetch"
 import * as RetryBudget from "effect-retry/RetryBudget"
 import * as RetryConfig from "effect-retry/RetryConfig"
 import * as RetryGrpc from "effect-retry/RetryGrpc"
@@ -83,6 +84,7 @@ interface Row {
 /** What errors call those that they do not call by their module. */
 const called: Readonly<Record<string, string>> = {
   "RetryPromise.retryPromise": "retryPromise",
+  "fetch.retryFetch": "retryFetch",
   "TestLimiter.layer": "AdaptiveRateLimiter.make"
 }
 
@@ -445,6 +447,14 @@ const rows: ReadonlyArray<Row> = [
     ...promise,
     quota,
     limiter
+  }),
+  row<Fetch.Options>("fetch.retryFetch", Fetch.retryFetch, {
+    ...promise,
+    policy: awsStandard,
+    attemptTimeout: 1000,
+    quota,
+    coolDown: {},
+    fetch: globalThis.fetch
   }),
   row<RetryQuotaRedis.Options>("RetryQuotaRedis.make", RetryQuotaRedis.make, {
     ...quota,

@@ -271,6 +271,7 @@ const places: Readonly<Record<string, Place>> = {
 const elsewhere: Readonly<Record<string, string>> = {
   "RetryQuotaStore.RetryQuotaStore.set": "called by `RetryQuota.set` alone",
   "RetryHttp.HedgeOptions.classifier": "a classifier, called as that of `RetryHttp.retry`",
+  "fetch.Options.fetch": "makes the requests: what it throws is the failure of a send",
   "RetryHttp.ResourceOptions.resource": "that of `RetryHttp.Options`",
   "RetryHttp.IdempotencyKeyOptions.make": "makes the key of a call before it is sent",
   "Waiter.Acceptor.message": "words for the error of a wait that has failed",

@@ -80,6 +80,7 @@ const reached: Readonly<Record<string, string>> = {
   "RetryConfig.layerFile": "layerStream, with the stream of a file",
   "RetryConfig.live": "the policy of retry, whose document changes",
   "RetryLlm.metered": "withRetry of RetryLanguageModel counts its streams with it",
+  "fetch.retryFetch": "http/fetch.test.ts interrupts a call of the function that it makes",
   "RetryWorkflow.retry": "dies at each step in workflow/RetryWorkflow.test.ts"
 }
 

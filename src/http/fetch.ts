@@ -1,0 +1,232 @@
+/**
+ * `fetch` that retries, for code outside Effect.
+ *
+ * {@link retryFetch} makes a function that is called as `fetch` is, and answers as `fetch` does: the last response is
+ * the result, also if it is a 503, and a network error is rejected unchanged. In between it retries what may be sent
+ * twice, waits as long as the server asks, and gives each host a quota, so that an outage of one leaves the others
+ * alone.
+ *
+ * @since 0.1.0
+ */
+
+import * as Context from "effect/Context"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
+import { httpStandard } from "../Backoff.ts"
+import {
+  affordable,
+  type AttemptFunction,
+  call,
+  type CallSetting,
+  type ContextOptions,
+  type Policy,
+  promised,
+  type RetryOptions,
+  type Setting,
+  settingOf,
+  signalOf,
+  valid
+} from "../drivers/internal/promiseCall.ts"
+import { changed } from "../engine/compiled.ts"
+import { compiledOf } from "../engine/policy/policy.ts"
+import type * as CoolDown from "../gates/CoolDown.ts"
+import { also, callable, type Checks, checksOf, rejectUnknown } from "../internal/checks.ts"
+import { isReader } from "../internal/classification/wire.ts"
+import { get, look } from "../internal/tryGet.ts"
+import * as ResourceLimiters from "../resources/ResourceLimiters.ts"
+import type * as RetryQuota from "../RetryQuota.ts"
+import * as defaults from "./internal/defaults.ts"
+
+/**
+ * `fetch`, as the program's own types have it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Fetch = typeof globalThis.fetch
+
+/**
+ * Options of a `fetch` that retries. All can be left out.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options extends RetryOptions, ContextOptions {
+  /**
+   * When to retry, and how often. Whatever it says, only what is known to be transient, and may be sent twice, is
+   * retried. Default `httpStandard`: random delays up to 100, 200, 400 milliseconds and so on, or as long as the server
+   * asks, as long as the retry begins within 10 seconds. If the server asks for more, its response is the result.
+   */
+  readonly policy?: Policy<ResourceLimiters.Limiters> | undefined
+  /**
+   * How long one attempt may take until its response begins: above 0, or `false` for as long as it likes. Its body is
+   * not limited: pass a `signal` for that. An attempt that takes longer is aborted, and fails with a `DOMException`
+   * named `TimeoutError`, which is retried if the policy still allows it. Default 30 seconds: too short for some
+   * reports and language models, too long for a retry under the default policy.
+   */
+  readonly attemptTimeout?: Duration.Input | false | undefined
+  /** The quota of each host, which its retries are paid from. Default: 500 tokens, of which a retry takes 5. */
+  readonly quota?: RetryQuota.Options | undefined
+  /**
+   * What happens when a host asks a caller to wait: all callers of it do, and then a few go first. A call that would
+   * wait longer than `maxWait`, or with too many others, fails with `CoolingDown`, unsent. `false`: each call only waits
+   * for what it was asked itself. Default `{ maxWait: "10 seconds" }`, after hints of up to a minute.
+   */
+  readonly coolDown?: CoolDown.Options | false | undefined
+  /** Makes the requests. Default: the global `fetch`, as it is when this one is made. */
+  readonly fetch?: Fetch | undefined
+}
+
+/** What all calls of one function share. */
+interface Shared {
+  readonly send: Fetch
+  readonly setting: Setting
+  /** For a body that can be read once. */
+  readonly once: Setting
+}
+
+const isRequest = (u: unknown): u is Request =>
+  typeof get(u, "url") === "string" && typeof get(u, "clone") === "function"
+
+/** The host and port; of a relative address, those of the page. */
+const hostOf = (address: string): string =>
+  look(() => new URL(address, get(get(globalThis, "location"), "href") as string | undefined).host) ?? ""
+
+/** Firefox does not show the body of a request. */
+const hasBody = ({ body, method }: Request): boolean => body !== null && method !== "GET" && method !== "HEAD"
+
+/** A `Request` with options is another request, which has a referrer only if they say so. */
+const keptOf = ({ referrer, referrerPolicy }: Request): RequestInit => ({
+  ...(typeof referrer === "string" ? { referrer } : {}),
+  ...(referrerPolicy ? { referrerPolicy } : {})
+})
+
+/** The sending of a request: one that has a body is sent itself, and its copy if it is sent again. */
+class Sending {
+  private spare: Request | undefined
+
+  constructor(
+    private readonly fetch: Fetch,
+    private readonly input: Parameters<Fetch>[0],
+    private readonly init: RequestInit | undefined
+  ) {
+    this.spare = isRequest(input) && (init?.body ?? null) === null && hasBody(input) ? input : undefined
+  }
+
+  readonly send: AttemptFunction<Response> = ({ signal }) => {
+    const { fetch, init, input, spare } = this
+    this.spare = spare?.clone()
+    const kept = init === undefined && isRequest(input) ? keptOf(input) : init
+    return fetch(spare ?? input, { ...kept, signal })
+  }
+
+  /** Nothing is sent any more. */
+  end(): void {
+    const { input, spare } = this
+    if (spare !== input) spare?.body?.cancel().catch(() => {})
+  }
+}
+
+const limited = (host: string): CallSetting["around"] => (call) => Effect.provide(call, ResourceLimiters.get(host))
+
+/** One call. Options take the place of parts of a `Request`. */
+const fetched = (
+  { once, send, setting }: Shared,
+  input: Parameters<Fetch>[0],
+  init: RequestInit | undefined
+): Promise<Response> => {
+  const own: Partial<Request> = isRequest(input) ? input : {}
+  const { body, headers = own.headers, method = own.method ?? "GET", signal = own.signal } = init ?? {}
+  const sending = new Sending(send, input, init)
+  const fetched = call(sending.send, {
+    ...(isReader(body) ? once : setting),
+    signal: signalOf("retryFetch", { signal }),
+    request: { method, headers: look(() => new Headers(headers)) },
+    around: limited(hostOf(own.url ?? String(input)))
+  })
+  const end = () => sending.end()
+  fetched.then(end, end)
+  return fetched
+}
+
+const settingsOf = (options: Options, check: Checks, scope: Scope.Scope): Shared => {
+  const { attemptTimeout = defaults.attemptTimeout, context = Context.empty(), coolDown, policy, quota } = options
+  const used = policy ?? httpStandard
+  also(check, "policy", "quota", "coolDown")
+  valid(check, used, options)
+  const attemptMillis = attemptTimeout === false
+    ? also(check, "attemptTimeout")!
+    : check.positiveDuration("attemptTimeout", attemptTimeout)
+  const send = callable(check, "fetch", options.fetch ?? globalThis.fetch, "a function such as fetch")
+  rejectUnknown(check, options)
+  affordable(check, used, quota)
+  const { adaptive } = compiledOf(used)
+  const limiters = ResourceLimiters.layer({
+    ...defaults.limiters,
+    quota,
+    limiter: adaptive ? {} : "unlimited",
+    coolDown: coolDown === false ? undefined : { ...defaults.coolDown, ...coolDown }
+  })
+  const env = Effect.runSyncWith(context)(Layer.buildWithScope(limiters, scope))
+  const setting = {
+    ...settingOf(used, Context.merge(context, env) as Context.Context<never>, options, { unasked: "yes" }),
+    attemptMillis
+  }
+  return { send, setting, once: { ...setting, compiled: changed(setting.compiled, () => ({ maxAttempts: 1 })) } }
+}
+
+/** Must not lead back to the function: it would never be garbage. Some Workers lack it. */
+const dropped = typeof FinalizationRegistry === "undefined"
+  ? undefined
+  : /* @__PURE__ */ new FinalizationRegistry<Scope.Closeable>((scope) =>
+    void Effect.runFork(Scope.close(scope, Exit.void))
+  )
+
+/**
+ * Makes a `fetch` that retries. Throws `InvalidOption` when an option is impossible.
+ *
+ * **Details**
+ *
+ * | what happens | what follows |
+ * | --- | --- |
+ * | 408, 425, 429, a 5xx except 501, 505, 506, 508, 510, 511 | sent again |
+ * | no connection, a broken one, no response in time | sent again |
+ * | a POST or PATCH without `Idempotency-Key` that may have run | not sent again: only after a 425 or 429, or without a connection |
+ * | a body that can be read once, such as a stream in `init` | sent once |
+ * | retries end on a response | it is the result, whatever its status |
+ * | retries end on an error | the promise rejects with it, unchanged |
+ * | the signal of `init`, or of the `Request`, is aborted | the promise rejects with its reason; nothing is sent any more |
+ *
+ * A response that is followed by a retry is canceled. `Retry-After` and the headers like it say how long to wait. Each
+ * host has a quota and a cool-down, of at most 10,000 hosts. The body of a `Request` is kept until the call ends.
+ *
+ * **Gotchas**
+ *
+ * Make it once, where the program starts: each has its own quotas. Do not put it around another client that retries.
+ *
+ * **Example** (In place of `fetch`)
+ *
+ * ```ts
+ * const fetch = retryFetch()
+ * const response = await fetch("https://shop.example/orders")
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const retryFetch = (options: Options = {}): Fetch => {
+  const scope = Scope.makeUnsafe()
+  const shared = settingsOf(options, checksOf("retryFetch", options), scope)
+  // It has the properties that a runtime adds to its `fetch`.
+  const retrying = new Proxy(shared.send, {
+    apply: (_, __, [input, init]: Parameters<Fetch>) =>
+      promised(() =>
+        isRequest(init) ? fetched(shared, new Request(input, init), undefined) : fetched(shared, input, init)
+      )
+  })
+  dropped?.register(retrying, scope)
+  return retrying
+}
