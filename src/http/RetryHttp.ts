@@ -21,6 +21,7 @@ import type { HttpClientError } from "effect/http/HttpClientError"
 import type { HttpClientRequest } from "effect/http/HttpClientRequest"
 import * as Layer from "effect/Layer"
 import type * as Schedule from "effect/Schedule"
+import { httpStandard } from "../Backoff.ts"
 import { bringing } from "../engine/callContext.ts"
 import { changed, type Compiled } from "../engine/compiled.ts"
 import { compiledOf } from "../engine/policy/policy.ts"
@@ -28,10 +29,11 @@ import { withServices } from "../engine/policy/providedPolicy.ts"
 import { type CallOptions, type Hedge, validatedCall } from "../hedge/Hedge.ts"
 import { also, callable, type Checks, checksOf, flag, rejectUnknown } from "../internal/checks.ts"
 import { guarded, look } from "../internal/tryGet.ts"
-import { type Limiters, ResourceLimiters } from "../resources/ResourceLimiters.ts"
+import { layer as limitersLayer, type Limiters, ResourceLimiters } from "../resources/ResourceLimiters.ts"
 import * as RetryClassifier from "../RetryClassifier.ts"
 import { fromSchedule, isRetryPolicy, type RetryPolicy } from "../RetryPolicy.ts"
 import { classifierOf, isRetryStatus } from "./internal/classifyResponse.ts"
+import * as defaults from "./internal/defaults.ts"
 import { defaultHints, type HintReader } from "./internal/hintHeaders.ts"
 import { retrying, type Send, type Settings, withPropagatedHeaders } from "./internal/httpCall.ts"
 import { hedging } from "./internal/httpHedge.ts"
@@ -428,7 +430,16 @@ export const transform: {
  *
  * Like {@link transform}: quota, limiter and gates are those that the layer is given.
  *
+ * Without arguments, it needs only the client, and has the defaults of `retryFetch`: the policy `httpStandard`, 30
+ * seconds for an attempt until its response begins, a quota and a cool-down for each host, of at most 10,000.
+ *
  * **Example** (Every request of a program)
+ *
+ * ```ts
+ * const HttpLive = RetryHttp.layer().pipe(Layer.provide(FetchHttpClient.layer))
+ * ```
+ *
+ * **Example** (With a policy)
  *
  * ```ts
  * const HttpLive = RetryHttp.layer(awsStandard2026).pipe(
@@ -440,6 +451,7 @@ export const transform: {
  * @since 0.1.0
  */
 export const layer: {
+  (): Layer.Layer<HttpClient.HttpClient, never, HttpClient.HttpClient>
   <R>(
     policy: Schedule.Schedule<unknown, unknown, never, R>,
     options: ResourceOptions
@@ -448,11 +460,17 @@ export const layer: {
     policy: Schedule.Schedule<unknown, unknown, never, R>,
     options?: Options
   ): Layer.Layer<HttpClient.HttpClient, never, HttpClient.HttpClient | R>
-} = <R>(
-  policy: Schedule.Schedule<unknown, unknown, never, R>,
-  options?: Options
-): Layer.Layer<HttpClient.HttpClient, never, HttpClient.HttpClient | R> =>
-  Layer.effect(
+} = (policy?: AnySchedule<never, any>, options?: Options): Layer.Layer<HttpClient.HttpClient, never, any> => {
+  if (policy === undefined) return byDefault
+  return Layer.effect(
     HttpClient.HttpClient,
     Effect.zipWith(transform(policy, options), HttpClient.HttpClient, (apply, client) => apply(client))
   )
+}
+
+const byDefault = /* @__PURE__ */ Layer.suspend(() =>
+  Layer.provide(
+    layer(httpStandard, { resource: hostOf, attemptTimeout: defaults.attemptTimeout }),
+    limitersLayer(defaults.limiters)
+  )
+)

@@ -6,6 +6,7 @@ import * as CoolDown from "effect-retry/CoolDown"
 import * as RetryHttp from "effect-retry/RetryHttp"
 import * as Kit from "effect-retry/testing"
 import * as TokenLimiter from "effect-retry/TokenLimiter"
+import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as HttpClient from "effect/http/HttpClient"
@@ -35,6 +36,58 @@ const clientOf = (statuses: ReadonlyArray<number>, body = `"tea"`) => {
 }
 
 const get = Effect.flatMap(HttpClient.HttpClient, (client) => client.get("http://a/"))
+
+describe("RetryHttp.layer without arguments", () => {
+  /** A client whose server answers as the function says. */
+  const live = (answer: (request: HttpClientRequest.HttpClientRequest) => Effect.Effect<Response>) =>
+    RetryHttp.layer().pipe(Layer.provide(Layer.succeed(
+      HttpClient.HttpClient,
+      HttpClient.make((request) =>
+        Effect.map(answer(request), (response) => HttpClientResponse.fromWeb(request, response))
+      )
+    )))
+
+  it.effect("retries for ten seconds, with a quota of 100 retries for each host", () =>
+    Effect.gen(function*() {
+      const sends: Record<string, number> = {}
+      const layer = live(({ url }) =>
+        Effect.sync(() => {
+          sends[url] = (sends[url] ?? 0) + 1
+          return new Response("", { status: 503 })
+        })
+      )
+      const calls = Effect.gen(function*() {
+        const client = yield* HttpClient.HttpClient
+        for (let call = 0; call < 30; call++) yield* client.get("http://dead/")
+        return yield* client.get("http://alive/")
+      })
+      const half = Kit.fixedRandom(0.5)
+      assert.strictEqual((yield* Kit.runToEnd(Effect.provide(calls, [layer, half]))).status, 503)
+      assert.deepStrictEqual(sends, { "http://dead/": 130, "http://alive/": 9 })
+    }))
+
+  it.effect("has all calls of a host wait as long as it asks, within ten seconds", () =>
+    Effect.gen(function*() {
+      const times: Array<number> = []
+      const layer = live(() =>
+        Effect.map(Clock.currentTimeMillis, (nowMillis) =>
+          times.push(nowMillis) === 1
+            ? new Response("", { status: 503, headers: { "retry-after": "5" } })
+            : new Response("ok"))
+      )
+      const calls = Effect.all([get, Effect.delay(get, 1000)], { concurrency: 2 })
+      const responses = yield* Kit.runToEnd(Effect.provide(calls, layer))
+      assert.deepStrictEqual(responses.map(({ status }) => status), [200, 200])
+      const [first, ...later] = times
+      assert.isAtLeast(Math.min(...later) - first!, 5000)
+    }))
+
+  it.effect("ends an attempt after 30 seconds", () =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(Kit.runToEnd(Effect.provide(get, live(() => Effect.never))))
+      assert.include(String(error.reason.description), "no response within 30s")
+    }))
+})
 
 describe("RetryHttp.layer", () => {
   it.effect("retries for code that uses a plain client, from the quota of the layer, whatever the call has", () =>
