@@ -28,6 +28,9 @@ const everywhere: Sends = {
   "no answer in time": 3,
   "the caller aborts": 1,
   "a defect of the program": 1,
+  "retryFetch": 3,
+  "retryFetch, a PUT": 3,
+  "retryFetch, a POST": 1,
   "three calls on 8 tokens": 4
 }
 
@@ -154,6 +157,7 @@ const scriptOf = ({ bundle, folder, format, main }: Script): Effect.Effect<strin
           define: { "import.meta.url": `"file:///${format}"` },
           alias: {
             "effect-retry": path.join(folder, "node_modules/effect-retry/dist/index.js"),
+            "effect-retry/fetch": path.join(folder, "node_modules/effect-retry/dist/http/fetch.js"),
             "effect-retry/testing": path.join(folder, "node_modules/effect-retry/dist/testing/index.js")
           }
         }

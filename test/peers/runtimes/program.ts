@@ -1,4 +1,5 @@
 import { Backoff, RetryPolicy, retryPromise, RetryQuota, withRetry } from "effect-retry"
+import { retryFetch } from "effect-retry/fetch"
 import * as Effect from "effect/Effect"
 
 /** Where a server listens that fails as its path says, and where nobody does. */
@@ -38,6 +39,19 @@ const failures = ({ nobody, server }: Addresses): Readonly<Record<string, () => 
   "a defect of the program": () => Promise.resolve().then(() => (undefined as any).f())
 })
 
+/** How often `retryFetch` sends a request whose connection is closed. */
+const fetchesOf = ({ server }: Addresses, init?: RequestInit): Promise<number> => {
+  let sends = 0
+  const counted = retryFetch({
+    policy,
+    fetch: (input, init) => {
+      sends++
+      return fetch(input, init)
+    }
+  })
+  return counted(new Request(`${server}/close`, init)).then(() => sends, () => sends)
+}
+
 /** 8 tokens pay for one retry of three calls. */
 const quota = Effect.suspend(() => {
   let sends = 0
@@ -55,6 +69,9 @@ const quota = Effect.suspend(() => {
 export const run = async (addresses: Addresses): Promise<Sends> => {
   const sends: Record<string, number> = {}
   for (const [name, request] of Object.entries(failures(addresses))) sends[name] = await sendsOf(request)
+  sends["retryFetch"] = await fetchesOf(addresses)
+  sends["retryFetch, a PUT"] = await fetchesOf(addresses, { method: "PUT", body: "x" })
+  sends["retryFetch, a POST"] = await fetchesOf(addresses, { method: "POST", body: "x" })
   sends["three calls on 8 tokens"] = await Effect.runPromise(quota)
   return sends
 }
