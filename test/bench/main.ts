@@ -179,9 +179,12 @@ const weighBundle = async () => {
 
 const timeStart = async () => {
   const alone = await importsOf(root)
-  const samples = await children.startUp({ alone, with: ["effect-retry"] }, quick ? 7 : 31)
+  const imports = { alone, with: ["effect-retry"], fetch: ["effect-retry/fetch"], "p-retry": ["p-retry"] }
+  const samples = await children.startUp(imports, quick ? 7 : 31)
   const nanos = [...samples].map(([name, millis]) => [name, millis.map((ms) => ms * 1e6)] as const)
-  show(timed("a process that imports Effect's modules alone, or with the library: CPU time", new Map(nanos)))
+  show(
+    timed("a process that imports Effect's modules alone, or with the library, or one module: CPU time", new Map(nanos))
+  )
   hold("import: with the library / Effect's modules alone", 1.15, quotient(samples.get("with")!, samples.get("alone")!))
 }
 
