@@ -27,9 +27,10 @@ import { callable, checksOf, rejectUnknown } from "../internal/checks.ts"
 import type { Refused } from "../internal/refused.ts"
 import { guarded } from "../internal/tryGet.ts"
 import { type Elements, Unbegun } from "../internal/unbegun.ts"
+import { isStop } from "../RetryDecision.ts"
 import * as RetryInfo from "../RetryInfo.ts"
 import type { RetryPolicy } from "../RetryPolicy.ts"
-import * as RetryStrategy from "./RetryStrategy.ts"
+import * as RetryDriver from "./RetryDriver.ts"
 
 /** A running stream: pulls its elements, and knows whether it has ended. */
 type Pulled<A, E, R> = Pull.Pull<Elements<A>, E, void, R>
@@ -206,20 +207,18 @@ type AnyPull = Pulled<any, any, any>
 class Resumed {
   private last: Option.Option<any> = Option.none()
   private run: Run | undefined = undefined
-  /** What the run holds until it counts as recovered. */
-  private token: RetryStrategy.Token | undefined = undefined
+  /** The call of a run, until it counts as recovered. */
+  private call: RetryDriver.Call | undefined = undefined
 
   constructor(
-    private readonly strategy: RetryStrategy.Service<unknown>,
+    private readonly driver: RetryDriver.Driver,
     private readonly from: (last: Option.Option<any>) => Stream.Stream<any, any, any>,
     private readonly around: Scope.Scope,
     private readonly resetAfterMillis: number
   ) {}
 
   readonly pull: AnyPull = Effect.suspend((): AnyPull => {
-    if (this.run === undefined) {
-      return Effect.flatMap(this.strategy.acquireInitialToken(), (token) => this.start(token))
-    }
+    if (this.run === undefined) return this.entered(this.begin(), this.opened, ({ error }) => Effect.fail(error))
     const { run } = this
     return settling(
       Pull.catchDone(run.pull, () => Effect.succeed(end)),
@@ -236,35 +235,48 @@ class Resumed {
     return Effect.void
   })
 
+  private begin(): RetryDriver.Call {
+    return this.call = this.driver.call()
+  }
+
   private discard(): void {
-    const { token } = this
-    this.token = undefined
-    if (token !== undefined) RetryStrategy.discard(token)
+    const { call } = this
+    this.call = undefined
+    call?.abandon()
   }
 
   private readonly succeed: Effect.Effect<void> = Effect.uninterruptible(
     Effect.suspend(() => {
-      const { token } = this
-      this.token = undefined
-      return token === undefined ? Effect.void : this.strategy.recordSuccess(token)
+      const { call } = this
+      this.call = undefined
+      return call?.succeeded() ?? Effect.void
     })
   )
 
-  private start(token: RetryStrategy.Token): AnyPull {
-    this.token = token
-    return Effect.flatMap(
-      RetryStrategy.sentAfterDelay(token),
-      () =>
-        Effect.flatMap(Scope.fork(this.around), (scope) =>
-          Effect.flatMap(
-            Effect.suspend(() => Channel.toPullScoped(this.from(this.last).channel, scope)),
-            (pull) => {
-              this.run = { scope, pull, hasElements: false }
-              return this.pull
-            }
-          ))
-    )
+  /** Goes on when quota and gates let the next run begin. What the call holds is settled when the stream closes. */
+  private entered(
+    call: RetryDriver.Call,
+    next: AnyPull,
+    refused: (refusal: RetryDriver.Refusal) => AnyPull
+  ): AnyPull {
+    const waiting = call.enter()
+    const sent = Effect.suspend(() => {
+      call.markSent()
+      return next
+    })
+    return waiting === undefined ? sent : Effect.matchEffect(waiting, { onSuccess: () => sent, onFailure: refused })
   }
+
+  private readonly opened: AnyPull = Effect.suspend(() =>
+    Effect.flatMap(
+      Scope.fork(this.around),
+      (scope) =>
+        Effect.flatMap(Channel.toPullScoped(this.from(this.last).channel, scope), (pull) => {
+          this.run = { scope, pull, hasElements: false }
+          return this.pull
+        })
+    )
+  )
 
   private gave(elements: Elements<any>, run: Run): AnyPull {
     this.last = Option.some(elements[elements.length - 1])
@@ -277,18 +289,29 @@ class Resumed {
   }
 
   private failed(error: unknown, cause: Cause.Cause<unknown>, run: Run): AnyPull {
-    const { token } = this
+    const { call } = this
     this.run = undefined
-    // A recovered run that fails is the first attempt of a new call.
-    const redeemed = token === undefined ? this.strategy.acquireInitialToken() : Effect.succeed(token)
-    const next = Effect.flatMap(redeemed, (token) => this.strategy.refreshRetryToken(token, error))
-    return Effect.andThen(
-      Effect.uninterruptible(closed(run.scope, cause)),
-      Effect.matchEffect(next, {
-        onSuccess: (token) => this.start(token),
-        onFailure: (): AnyPull => Effect.failCause(cause)
+    const ended = () => Effect.failCause(cause)
+    const judged = (call: RetryDriver.Call) =>
+      Effect.suspend((): AnyPull => {
+        const decision = call.failed(error)
+        return Effect.matchEffect(Effect.isEffect(decision) ? decision : Effect.succeed(decision), {
+          onSuccess: (decided) =>
+            Effect.andThen(
+              Effect.sleep(decided.delay),
+              Effect.suspend(() => isStop(decided) ? ended() : this.entered(call, this.opened, ended))
+            ),
+          onFailure: ended
+        })
       })
-    )
+    // A recovered run that fails is the first attempt of a new call.
+    const next = call === undefined ? Effect.suspend(() => this.again(judged, ended)) : judged(call)
+    return Effect.andThen(Effect.uninterruptible(closed(run.scope, cause)), next)
+  }
+
+  private again(judged: (call: RetryDriver.Call) => AnyPull, ended: () => AnyPull): AnyPull {
+    const call = this.begin()
+    return this.entered(call, judged(call), ended)
   }
 }
 
@@ -303,7 +326,7 @@ class Resumed {
  * attempt, and the policy's attempts, backoff and quota limit how many there are in a row. When the policy stops, the
  * stream fails with the error of its last run.
  *
- * Decisions are those of `RetryStrategy`: it takes the services of the policy when the stream starts, and the limiter
+ * Decisions are those of `RetryDriver`: it takes the services of the policy when the stream starts, and the limiter
  * holds back every run.
  *
  * **Gotchas**
@@ -335,7 +358,7 @@ export const resume = <A, E, R, Err extends { readonly [Refused]: true } = never
   return Stream.unwrap(
     Effect.gen(function*() {
       const scope = yield* Effect.scope
-      const resumed = new Resumed(yield* RetryStrategy.make(policy), from, scope, resetAfterMillis)
+      const resumed = new Resumed(yield* RetryDriver.make(policy), from, scope, resetAfterMillis)
       yield* Scope.addFinalizer(scope, resumed.close)
       return Stream.fromPull<A, E, R | R2, never, never>(Effect.succeed(resumed.pull))
     })
