@@ -21,7 +21,6 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { LazyArg } from "effect/Function"
 import { withRetry } from "../Attempt.ts"
-import * as RetryStrategy from "../drivers/RetryStrategy.ts"
 import { compiledOf } from "../engine/policy/policy.ts"
 import * as AdaptiveRateLimiter from "../gates/AdaptiveRateLimiter.ts"
 import { type CallOptions, Hedge, validatedCall } from "../hedge/Hedge.ts"
@@ -38,6 +37,7 @@ import * as Facts from "./internal/sdk/errorInfo.ts"
 import type { SdkError } from "./internal/sdk/errorInfo.ts"
 import * as Sends from "./internal/sdk/sendOnce.ts"
 import * as RequestHeaders from "./RequestHeaders.ts"
+import * as RetryStrategy from "./RetryStrategy.ts"
 
 /**
  * The errors of a send: those of the SDK. Identify its classes, such as `ConditionalCheckFailedException`, by

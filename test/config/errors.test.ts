@@ -1,8 +1,9 @@
 /** A Schema of each error that a public module exports, and what of it crosses a process. */
 import { assert, describe, it } from "@effect/vitest"
-import { InvalidOption, RetryDecision, RetryInfo, RetryQuota, RetryStrategy } from "effect-retry"
+import { InvalidOption, RetryDecision, RetryInfo, RetryQuota } from "effect-retry"
 import * as AdaptiveRateLimiter from "effect-retry/AdaptiveRateLimiter"
 import * as BotocoreLegacy from "effect-retry/aws/legacy/BotocoreLegacy"
+import * as RetryStrategy from "effect-retry/RetryStrategy"
 import * as SharedConfig from "effect-retry/aws/SharedConfig"
 import * as AwsSdk from "effect-retry/AwsSdk"
 import * as Chaos from "effect-retry/Chaos"

@@ -7,11 +7,11 @@ import {
   retryPromise,
   RetryQuota,
   type RetryQuotaStore,
-  RetryStrategy,
   SendGate,
   withRetry,
   withRetryOrElse
 } from "effect-retry"
+import * as RetryStrategy from "effect-retry/RetryStrategy"
 import { CurrentCriticality } from "effect-retry/Criticality"
 import * as RetryHttp from "effect-retry/RetryHttp"
 import * as Kit from "effect-retry/testing"

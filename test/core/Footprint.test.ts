@@ -116,7 +116,8 @@ describe("what the library holds", () => {
 
   it("tokens of a strategy that a loop has dropped, sent or not, hold nothing once they are garbage", () => {
     const script = `
-      import { Backoff, RetryQuota, RetryStrategy } from "effect-retry"
+      import { Backoff, RetryQuota } from "effect-retry"
+import * as RetryStrategy from "effect-retry/RetryStrategy"
       import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
       import * as Effect from "effect/Effect"
       import * as ManagedRuntime from "effect/ManagedRuntime"

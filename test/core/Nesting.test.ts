@@ -1,14 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import {
-  attempt,
-  awsStandard,
-  RetryObserver,
-  RetryPolicy,
-  RetryQuota,
-  RetryStrategy,
-  withRetry,
-  withRetryOrElse
-} from "effect-retry"
+import { attempt, awsStandard, RetryObserver, RetryPolicy, RetryQuota, withRetry, withRetryOrElse } from "effect-retry"
+import * as RetryStrategy from "effect-retry/RetryStrategy"
 import type * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"

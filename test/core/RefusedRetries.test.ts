@@ -8,11 +8,11 @@ import {
   RetryPolicy,
   retryPromise,
   RetryQuota,
-  RetryStrategy,
   SendGate,
   withRetry,
   withRetryOrElse
 } from "effect-retry"
+import * as RetryStrategy from "effect-retry/RetryStrategy"
 import * as CircuitBreakerGate from "effect-retry/CircuitBreakerGate"
 import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
 import * as CoolDown from "effect-retry/CoolDown"

@@ -12,9 +12,9 @@ import {
   RetryPolicy,
   RetryPromise,
   RetryQuota,
-  RetryStrategy,
   withRetry
 } from "effect-retry"
+import * as RetryStrategy from "effect-retry/RetryStrategy"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"

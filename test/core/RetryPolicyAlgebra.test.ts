@@ -8,11 +8,11 @@ import {
   RetryPolicy,
   RetryQuota,
   type RetryQuotaStore,
-  RetryStrategy,
   SendGate,
   withRetry,
   withRetryOrElse
 } from "effect-retry"
+import * as RetryStrategy from "effect-retry/RetryStrategy"
 import { ConcurrencyLimiter, fixed, layer as limiterLayer } from "effect-retry/ConcurrencyLimiter"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"

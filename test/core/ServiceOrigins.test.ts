@@ -10,11 +10,11 @@ import {
   RetryPolicy,
   RetryPromise,
   RetryQuota,
-  RetryStrategy,
   SendGate,
   withRetry,
   withRetryOrElse
 } from "effect-retry"
+import * as RetryStrategy from "effect-retry/RetryStrategy"
 import * as AwsSdk from "effect-retry/AwsSdk"
 import * as CircuitBreakerGate from "effect-retry/CircuitBreakerGate"
 import * as ClientThrottle from "effect-retry/ClientThrottle"

@@ -10,11 +10,11 @@ import {
   RetryObserver,
   RetryPolicy,
   RetryQuota,
-  RetryStrategy,
   withRetry,
   withRetryOrElse
 } from "effect-retry"
 import type * as EffectRetry from "effect-retry"
+import * as RetryStrategy from "effect-retry/RetryStrategy"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"

@@ -10,10 +10,10 @@ import {
   retryPromise,
   RetryQuota,
   type RetryQuotaStore,
-  RetryStrategy,
   SendGate,
   withRetry
 } from "effect-retry"
+import * as RetryStrategy from "effect-retry/RetryStrategy"
 import * as Kit from "effect-retry/testing"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"

@@ -7,9 +7,9 @@ import {
   RetryInfo,
   RetryPolicy,
   RetryQuota,
-  RetryStrategy,
   withRetry
 } from "effect-retry"
+import * as RetryStrategy from "effect-retry/RetryStrategy"
 import { TestLimiter } from "effect-retry/testing"
 import * as Clock from "effect/Clock"
 import * as Config from "effect/Config"

@@ -8,11 +8,11 @@ import {
   RetryPolicy,
   RetryQuota,
   type RetryQuotaStore,
-  RetryStrategy,
   SendGate,
   withRetry
 } from "effect-retry"
 import * as AdaptiveRateLimiter from "effect-retry/AdaptiveRateLimiter"
+import * as RetryStrategy from "effect-retry/RetryStrategy"
 import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
 import * as CoolDown from "effect-retry/CoolDown"
 import * as RetryBudget from "effect-retry/RetryBudget"

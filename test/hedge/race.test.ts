@@ -8,10 +8,10 @@ import {
   RetryPolicy,
   RetryQuota,
   type RetryQuotaStore,
-  RetryStrategy,
   SendGate,
   withRetry
 } from "effect-retry"
+import * as RetryStrategy from "effect-retry/RetryStrategy"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"

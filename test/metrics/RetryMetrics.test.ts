@@ -8,11 +8,11 @@ import {
   RetryObserver,
   RetryPolicy,
   RetryQuota,
-  RetryStrategy,
   SendGate,
   withRetry
 } from "effect-retry"
 import * as SmithyGuide from "effect-retry/aws/legacy/SmithyGuide"
+import * as RetryStrategy from "effect-retry/RetryStrategy"
 import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
 import * as CoolDown from "effect-retry/CoolDown"
 import * as Hedge from "effect-retry/Hedge"

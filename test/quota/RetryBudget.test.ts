@@ -5,10 +5,10 @@ import {
   RetryPolicy,
   RetryQuota,
   type RetryQuotaStore,
-  RetryStrategy,
   type SendGate,
   withRetry
 } from "effect-retry"
+import * as RetryStrategy from "effect-retry/RetryStrategy"
 import * as Hedge from "effect-retry/Hedge"
 import * as RetryBudget from "effect-retry/RetryBudget"
 import * as RetryQuotaRedis from "effect-retry/RetryQuotaRedis"

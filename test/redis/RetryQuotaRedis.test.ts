@@ -1,13 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import {
-  awsStandard,
-  InvalidOption,
-  ResourceLimiters,
-  RetryPolicy,
-  RetryQuota,
-  RetryStrategy,
-  withRetry
-} from "effect-retry"
+import { awsStandard, InvalidOption, ResourceLimiters, RetryPolicy, RetryQuota, withRetry } from "effect-retry"
+import * as RetryStrategy from "effect-retry/RetryStrategy"
 import * as RetryQuotaRedis from "effect-retry/RetryQuotaRedis"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"

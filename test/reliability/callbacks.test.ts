@@ -12,12 +12,12 @@ import {
   RetryPromise,
   RetryQuota,
   type RetryQuotaStore,
-  RetryStrategy,
   SendGate,
   Waiter,
   withRetry
 } from "effect-retry"
 import * as JavaScriptV2 from "effect-retry/aws/legacy/JavaScriptV2"
+import * as RetryStrategy from "effect-retry/RetryStrategy"
 import * as CircuitBreakerGate from "effect-retry/CircuitBreakerGate"
 import * as ClientThrottle from "effect-retry/ClientThrottle"
 import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"

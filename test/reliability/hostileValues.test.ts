@@ -9,10 +9,10 @@ import {
   RetryClassifier,
   RetryPromise,
   RetryQuota,
-  RetryStrategy,
   SendGate,
   withRetry
 } from "effect-retry"
+import * as RetryStrategy from "effect-retry/RetryStrategy"
 import * as CircuitBreakerGate from "effect-retry/CircuitBreakerGate"
 import * as ClientThrottle from "effect-retry/ClientThrottle"
 import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"

@@ -6,9 +6,9 @@ import {
   InvalidOption,
   RetryQuota,
   type RetryQuotaStore,
-  RetryStrategy,
   withRetry
 } from "effect-retry"
+import * as RetryStrategy from "effect-retry/RetryStrategy"
 import * as Kit from "effect-retry/testing"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"

@@ -1,5 +1,6 @@
 import type { RetryQuota, RetryQuotaStore } from "effect-retry"
-import { awsStandard, RetryStrategy, withRetry } from "effect-retry"
+import { awsStandard, withRetry } from "effect-retry"
+import * as RetryStrategy from "effect-retry/RetryStrategy"
 import * as RetryQuotaRedis from "effect-retry/RetryQuotaRedis"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"

@@ -15,13 +15,13 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import { fromCompiled, RetryStrategy, type Service } from "../../drivers/RetryStrategy.ts"
 import { type Compiled, free } from "../../engine/compiled.ts"
 import { exponential, type Failing, fullJitter, maxDelayMillis } from "../../engine/delay.ts"
 import { checks, checksOf, flag, rejectUnknown } from "../../internal/checks.ts"
 import * as Traits from "../../internal/classification/smithyTraits.ts"
 import { faultOf } from "../../RetryInfo.ts"
 import type { RetryQuota } from "../../RetryQuota.ts"
+import { fromCompiled, RetryStrategy, type Service } from "../RetryStrategy.ts"
 
 /**
  * The trait `@retryable`: annotations for a `Schema.TaggedError` class whose errors are safe to retry.

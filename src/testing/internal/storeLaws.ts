@@ -7,7 +7,6 @@ import * as Fiber from "effect/Fiber"
 import * as Random from "effect/Random"
 import type * as Scope from "effect/Scope"
 import { withRetry } from "../../Attempt.ts"
-import * as RetryStrategy from "../../drivers/RetryStrategy.ts"
 import { clockOf } from "../../internal/clock.ts"
 import * as RetryPolicy from "../../RetryPolicy.ts"
 import * as RetryQuota from "../../RetryQuota.ts"
@@ -192,9 +191,7 @@ const refusal = (subject: Subject, cost: number, patienceMillis: number) =>
 
 const drivers = {
   "withRetry": <A, E>(send: Effect.Effect<A, E>, policy: Policy) => withRetry(send, policy),
-  "Effect.retry": <A, E>(send: Effect.Effect<A, E>, policy: Policy) => Effect.retry(send, policy),
-  "RetryStrategy.run": <A, E>(send: Effect.Effect<A, E>, policy: Policy) =>
-    Effect.provide(RetryStrategy.run(send), RetryStrategy.layer(policy))
+  "Effect.retry": <A, E>(send: Effect.Effect<A, E>, policy: Policy) => Effect.retry(send, policy)
 }
 
 type Policy = RetryPolicy.RetryPolicy<unknown, never, RetryQuota.RetryQuota>
@@ -236,9 +233,7 @@ const pays = (driver: keyof typeof drivers): Body =>
     yield* subject.expectAs("the balance after a retry was refused", twin, -firstAttemptCost)
     if (firstAttemptCost === 0) return
     yield* subject.setBoth(twin, firstAttemptCost / 2)
-    // The loop of a strategy makes the first attempt regardless of the strategy.
-    const sends = driver === "RetryStrategy.run" ? 1 : 0
-    same("how often a call is sent that cannot pay for its first send", yield* called(subject, driver, [ok()]), sends)
+    same("how often a call is sent that cannot pay for its first send", yield* called(subject, driver, [ok()]), 0)
     yield* subject.expectAs("the balance after a first send was refused", twin)
   }
 
@@ -391,8 +386,7 @@ const always: Readonly<Record<string, Body>> = {
     within("the balance when the clock is right again", yield* subject.balance, before - subject.slack, store.capacity)
   },
   "pays for the retries of withRetry": pays("withRetry"),
-  "pays for the retries of Effect.retry": pays("Effect.retry"),
-  "pays for the retries of RetryStrategy.run": pays("RetryStrategy.run")
+  "pays for the retries of Effect.retry": pays("Effect.retry")
 }
 
 const whereItWaits: Readonly<Record<string, Body>> = {

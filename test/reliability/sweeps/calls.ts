@@ -13,7 +13,6 @@ import {
   RetryObserver,
   RetryPolicy,
   RetryQuota,
-  RetryStrategy,
   withRetry,
   withRetryOrElse
 } from "effect-retry"
@@ -22,6 +21,7 @@ import * as JavaScriptV2 from "effect-retry/aws/legacy/JavaScriptV2"
 import * as JavaV1 from "effect-retry/aws/legacy/JavaV1"
 import * as SmithyGuide from "effect-retry/aws/legacy/SmithyGuide"
 import * as RequestHeaders from "effect-retry/aws/RequestHeaders"
+import * as RetryStrategy from "effect-retry/RetryStrategy"
 import * as RetryDriver from "effect-retry/RetryDriver"
 import * as RetryLlm from "effect-retry/RetryLlm"
 import * as RetryStream from "effect-retry/RetryStream"

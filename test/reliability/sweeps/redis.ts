@@ -1,4 +1,5 @@
-import { AdaptiveRateLimiter, Backoff, RetryPolicy, RetryQuota, RetryStrategy, withRetry } from "effect-retry"
+import { AdaptiveRateLimiter, Backoff, RetryPolicy, RetryQuota, withRetry } from "effect-retry"
+import * as RetryStrategy from "effect-retry/RetryStrategy"
 import * as RetryQuotaRedis from "effect-retry/RetryQuotaRedis"
 import * as Kit from "effect-retry/testing"
 import * as Config from "effect/Config"

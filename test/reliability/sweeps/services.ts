@@ -4,7 +4,6 @@ import {
   awsStandard,
   ResourceLimiters,
   RetryQuota,
-  RetryStrategy,
   SendGate,
   Waiter,
   withRetry
@@ -12,6 +11,7 @@ import {
 import * as AwsRetryConfig from "effect-retry/aws/AwsRetryConfig"
 import * as GeneralReference from "effect-retry/aws/legacy/GeneralReference"
 import * as Kotlin from "effect-retry/aws/legacy/Kotlin"
+import * as RetryStrategy from "effect-retry/RetryStrategy"
 import * as Kit from "effect-retry/testing"
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"

@@ -1,4 +1,5 @@
-import { Backoff, RetryObserver, RetryPolicy, RetryQuota, RetryStrategy, withRetry } from "effect-retry"
+import { Backoff, RetryObserver, RetryPolicy, RetryQuota, withRetry } from "effect-retry"
+import * as RetryStrategy from "effect-retry/RetryStrategy"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Random from "effect/Random"

@@ -6,9 +6,9 @@ import {
   RetryObserver,
   RetryPolicy,
   RetryQuota,
-  RetryStrategy,
   withRetry
 } from "effect-retry"
+import * as RetryStrategy from "effect-retry/RetryStrategy"
 import * as Kit from "effect-retry/testing"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"

@@ -12,11 +12,11 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
-import * as RetryStrategy from "../../../drivers/RetryStrategy.ts"
 import { Refused } from "../../../internal/refused.ts"
 import { get } from "../../../internal/tryGet.ts"
 import { classify, CurrentClassifier } from "../../../RetryClassifier.ts"
 import * as RetryInfo from "../../../RetryInfo.ts"
+import * as RetryStrategy from "../../RetryStrategy.ts"
 
 /**
  * The abort signals of the calls in progress, by the scope with which they ask for their first token.

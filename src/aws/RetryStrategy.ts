@@ -410,12 +410,8 @@ export const layer = <R>(
   policy: RetryPolicy<unknown, RateLimitExceeded, R>
 ): Layer.Layer<RetryStrategy, never, R> => Layer.effect(RetryStrategy, make(policy))
 
-/**
- * Waits until the attempt of a token is due, then marks it as sent; if the wait is interrupted, the token is abandoned.
- *
- * @internal
- */
-export const sentAfterDelay = ({ abandon, delay, markSent }: Token): Effect.Effect<boolean> =>
+/** Waits until the attempt of a token is due, then marks it as sent; if the wait is interrupted, the token is abandoned. */
+const sentAfterDelay = ({ abandon, delay, markSent }: Token): Effect.Effect<boolean> =>
   Duration.isZero(delay) ? markSent : Effect.onInterrupt(Effect.andThen(Effect.sleep(delay), markSent), () => abandon)
 
 /** The metadata of a retry that a strategy permitted at `now`, following that of the failed attempt. */
