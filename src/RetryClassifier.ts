@@ -161,11 +161,8 @@ const isObject = (u: unknown): u is Opaque => (typeof u === "object" && u !== nu
 const ofObject = (f: (error: Opaque) => Option.Option<RetryInfo.RetryInfo>): RetryClassifier => (error) =>
   isObject(error) ? f(error) : none
 
-const withHint = (info: RetryInfo.RetryInfo, error: Opaque): Option.Option<RetryInfo.RetryInfo> => {
-  const headers = headersOf(error)
-  const retryAfter = headers && retryAfterIn(headers, wallMillis)
-  return Option.some(retryAfter === undefined ? info : RetryInfo.make({ ...info, retryAfter }))
-}
+const withHint = (info: RetryInfo.RetryInfo, millis: number | undefined): Option.Option<RetryInfo.RetryInfo> =>
+  Option.some(millis === undefined ? info : RetryInfo.make({ ...info, retryAfter: millis }))
 
 const safetyOf = (cause: unknown, repeatable: boolean): RetryInfo.Safety =>
   repeatable || codes.isNeverSent(cause) ? "Yes" : "Maybe"
@@ -391,7 +388,9 @@ const heaviest = (first: RetryInfo.RetryInfo | undefined, other: RetryInfo.Retry
  */
 export const aws: RetryClassifier = ofObject((error) => {
   const info = heaviest(heaviest(byCodes(error), byTrait(error)), byMetadata(error))
-  return info === undefined ? none : withHint(info, error)
+  if (info === undefined) return none
+  const headers = headersOf(error)
+  return withHint(info, headers && retryAfterIn(headers, wallMillis))
 })
 
 /** The OpenAI and Anthropic SDKs have a class for it, without a name that says so or a cause. */
@@ -490,9 +489,7 @@ export const grpc: RetryClassifier = ofObject((error) => {
   const pushback = GrpcHint.pushback(error)
   if (pushback === "stop") return veto
   const info = byGrpcStatus(status, error)
-  if (info === undefined) return none
-  const retryAfter = pushback ?? GrpcHint.retryInfoMillis(error)
-  return Option.some(retryAfter === undefined ? info : RetryInfo.make({ ...info, retryAfter }))
+  return info === undefined ? none : withHint(info, pushback ?? GrpcHint.retryInfoMillis(error))
 })
 
 /**

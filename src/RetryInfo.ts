@@ -216,7 +216,6 @@ const carried = (error: any): unknown => error[TypeId] ?? annotated(error.constr
  * @since 0.1.0
  */
 export const fromError = (error: unknown): Option.Option<RetryInfo> => {
-  if (error === null || (typeof error !== "object" && typeof error !== "function")) return Option.none()
   try {
     const info = carried(error)
     if (!isRetryInfo(info)) return Option.none()

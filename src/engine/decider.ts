@@ -114,8 +114,7 @@ export class Decider implements Failing, Offer {
   /** Whether it would retry, and nothing inside has an earlier deadline. */
   answers(): Answer {
     const answer = this.decides()
-    if (typeof answer === "boolean") return answer && this.isMet()
-    return Effect.map(answer, (goes) => goes && this.isMet())
+    return typeof answer === "boolean" ? answer && this.isMet() : Effect.map(answer, (goes) => goes && this.isMet())
   }
 
   private isMet(): boolean {

@@ -10,7 +10,7 @@ import type { Answer, Compiled } from "./compiled.ts"
 import { Decider, isTimed } from "./decider.ts"
 import { type AnyFiber, type CallEnvironment, current, CurrentScope, environmentOf, fresh } from "./environment.ts"
 import { infoOf, Run } from "./run.ts"
-import { earn, framed, guarded, onlyIn, send, settling, taken } from "./send.ts"
+import { earn, failing, framed, guarded, send, settling } from "./send.ts"
 import { isFinal } from "./verdict.ts"
 import { after, type AnyEffect } from "./wait.ts"
 
@@ -187,10 +187,10 @@ const back = (fiber: AnyFiber): CallEnvironment => {
 /** Continues after the failure of a first send that ran bare or in a guard, in a run that begins only now. */
 const handling = (self: AnyEffect, compiled: Compiled, orElse: OrElse | undefined) => {
   const failed = (
-    environment: CallEnvironment,
-    startMillis: number | undefined,
     error: unknown,
-    cause: Cause.Cause<unknown>
+    cause: Cause.Cause<unknown>,
+    environment: CallEnvironment,
+    startMillis: number | undefined
   ): AnyEffect => {
     const info = infoOf(environment, error)
     // The reason would be lost.
@@ -203,12 +203,8 @@ const handling = (self: AnyEffect, compiled: Compiled, orElse: OrElse | undefine
     const answer = decider.answers()
     return answer === false ? ending(decider, cause, orElse) : new Loop(self, decider, orElse).proceeds(answer, cause)
   }
-  return (environment: CallEnvironment, startMillis: number | undefined, cause: Cause.Cause<unknown>): AnyEffect => {
-    const only = onlyIn(cause)
-    return only === undefined
-      ? taken(cause, (error, cause) => failed(environment, startMillis, error, cause))
-      : failed(environment, startMillis, only.error, cause)
-  }
+  return (environment: CallEnvironment, startMillis: number | undefined, cause: Cause.Cause<unknown>): AnyEffect =>
+    failing(cause, failed, environment, startMillis)
 }
 
 /** Retries an effect: its first send runs bare or in a guard, and nothing else is set up until it fails. */

@@ -112,11 +112,11 @@ export class Run {
   constructor(public environment: CallEnvironment) {}
 
   get deadlineAtMillis(): number {
-    return this.limits === undefined ? Infinity : this.limits.untilMillis
+    return this.limits?.untilMillis ?? Infinity
   }
 
   get maxAttempts(): number {
-    return this.limits === undefined ? Infinity : this.limits.maxAttempts
+    return this.limits?.maxAttempts ?? Infinity
   }
 
   /** The wall clock, in milliseconds. */
@@ -156,8 +156,7 @@ export class Run {
 
   /** Whether it holds this many tokens. */
   holds(cost: number): boolean {
-    const reservation = this.permit?.reservation
-    return reservation !== undefined && reservation.cost >= cost
+    return (this.permit?.reservation?.cost ?? -1) >= cost
   }
 
   /** It will be retried: what was reserved beyond the cost goes back. Notifies, once. */
@@ -166,10 +165,8 @@ export class Run {
     permit?.shrink(offer.cost)
     this.limits = offer
     const retry = this.retry = offered ?? new Retry(this, offer.delayMillis, offer.cost, offer.maxAttempts)
-    const { onRetry } = environment.observer
-    if (onRetry === undefined) return undefined
     try {
-      const wait = waited(onRetry(retry, this.error, environment.context))
+      const wait = waited(environment.observer.onRetry?.(retry, this.error, environment.context))
       return wait && Effect.onError(wait, () => Effect.sync(() => this.complete()))
     } catch (defect) {
       this.complete()

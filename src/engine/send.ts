@@ -33,21 +33,23 @@ export const settling = (
   Effect.matchCauseEffect(self, {
     onSuccess: succeeded,
     onFailure: (cause) => {
-      const only = onlyIn(cause)
-      if (only !== undefined) return failed(only.error, cause)
-      if (firstIn(cause) === undefined) died?.()
-      return taken(cause, failed)
+      if (died !== undefined && firstIn(cause) === undefined) died()
+      return failing(cause, failed)
     }
   })
 
-/** Continues with the first error of a cause that has others too, if it has one. */
-export const taken = (cause: Cause.Cause<unknown>, failed: Failed): AnyEffect =>
-  Effect.catch(Effect.failCause(cause), (error) => failed(error, Cause.fail(error)))
-
-/** The failure of a cause with nothing else, as nearly all are. */
-export const onlyIn = ({ reasons }: Cause.Cause<unknown>): Cause.Fail<unknown> | undefined => {
+/** Continues with the first error of a cause, if it has one. Nearly all causes have nothing else. */
+export const failing = <A, B>(
+  cause: Cause.Cause<unknown>,
+  failed: (error: unknown, cause: Cause.Cause<unknown>, a: A, b: B) => AnyEffect,
+  a?: A,
+  b?: B
+): AnyEffect => {
+  const { reasons } = cause
   const reason = reasons[0]
-  return reason?._tag === "Fail" && reasons.length === 1 ? reason : undefined
+  return reason?._tag === "Fail" && reasons.length === 1
+    ? failed(reason.error, cause, a!, b!)
+    : Effect.catch(Effect.failCause(cause), (error) => failed(error, Cause.fail(error), a!, b!))
 }
 
 /** A first send pays its fee. */
