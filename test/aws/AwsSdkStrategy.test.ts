@@ -134,7 +134,7 @@ describe("AwsSdk.retryStrategy", () => {
   })
 
   it("has a quota of its own, which its clients share", async () => {
-    const policy = Backoff.fixed({ delay: 0 }).pipe(RetryPolicy.maxAttempts(5), RetryPolicy.quotaGated({ cost: 250 }))
+    const policy = Backoff.fixed(0).pipe(RetryPolicy.maxAttempts(5), RetryPolicy.quotaGated({ cost: 250 }))
     const [one, two] = [AwsSdk.retryStrategy(policy), AwsSdk.retryStrategy(policy)]
     assert.strictEqual(await sends(one, busy), 3)
     assert.strictEqual(await sends(one, busy), 1)
