@@ -375,9 +375,11 @@ interface Merging extends RetryObserver {
 }
 
 /**
- * The observer that a call in this context notifies: all those of merged layers.
+ * The observer that a call in this context notifies: all those of merged layers as one; {@link none} in place of
+ * {@link spanEvents} where there is no span.
  *
- * @internal
+ * @category getters
+ * @since 0.1.0
  */
 export const observerOf = (context: Caller): RetryObserver => {
   const observer: Merging = Context.get(context, CurrentObserver)

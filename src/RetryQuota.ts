@@ -21,16 +21,15 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
-import { checkName, type Checks, checks, checksOf, rejectUnknown } from "./internal/checks.ts"
+import { checkName, checks } from "./internal/checks.ts"
 import { monotonicMillis } from "./internal/clock.ts"
-import { isObject } from "./internal/invalidField.ts"
 import { configured } from "./internal/layerConfig.ts"
 import { named, type Names } from "./internal/namedServices.ts"
 import { Refused } from "./internal/refused.ts"
 import { watchedQuota } from "./internal/sharing.ts"
 import type { InvalidOption } from "./InvalidOption.ts"
 import { setTokens } from "./quota/internal/delegatingStore.ts"
-import { MemoryStore, type StoreOptions } from "./quota/internal/memoryStore.ts"
+import { MemoryStore, validStore } from "./quota/internal/memoryStore.ts"
 import * as RetryInfo from "./RetryInfo.ts"
 import { CurrentResource } from "./RetryObserver.ts"
 import type { Reservation as Held, RetryQuotaStore } from "./RetryQuotaStore.ts"
@@ -164,45 +163,6 @@ export interface Options {
   readonly maxWaiters?: number | undefined
 }
 
-/** The tokens that a saved state begins with, if there is one. */
-const restored = (check: Checks, restore: State | undefined, initial: number, capacity: number): number => {
-  check.names.add("restore")
-  if (restore === undefined) return initial
-  if (!isObject(restore)) return check.reject("restore", restore, "an object")
-  const before = check.positive("restore.capacity", restore.capacity)
-  const tokens = check.between("restore.tokens", restore.tokens, 0, before)
-  return rejectUnknown(check, restore, Math.min(capacity, tokens * (capacity / before)), "restore.")
-}
-
-/**
- * Options with their defaults, checked. `check` may know others.
- *
- * @internal
- */
-export const validated = (options: Options, check = checksOf("RetryQuota.make", options)): StoreOptions => {
-  const capacity = check.positive("capacity", options.capacity, 500)
-  const upToCapacity = (field: "initial" | "successIncrement" | "firstAttemptCost", otherwise: number): number => {
-    const { [field]: tokens = otherwise } = options
-    return check.between(field, tokens, 0, capacity)
-  }
-  const initial = restored(check, options.restore, upToCapacity("initial", capacity), capacity)
-  const refillPerSecond = check.amount("refillPerSecond", options.refillPerSecond, 0)
-  const valid = {
-    capacity,
-    initial,
-    refillPerSecond,
-    refillPerMilli: refillPerSecond / 1000,
-    successIncrement: upToCapacity("successIncrement", Math.min(1, capacity)),
-    firstAttemptCost: upToCapacity("firstAttemptCost", 0),
-    onExceeded: check.oneOf("onExceeded", options.onExceeded, ["stop", "wait"], "stop"),
-    maxWaiters: check.count("maxWaiters", options.maxWaiters, 0, 100_000)
-  }
-  rejectUnknown(check, options)
-  return valid.onExceeded === "wait" && refillPerSecond === 0
-    ? check.reject("refillPerSecond", refillPerSecond, `above 0 when onExceeded is "wait"`)
-    : valid
-}
-
 const withClock = <A>(f: (clock: Clock.Clock) => A): Effect.Effect<A> =>
   Effect.clockWith((clock) => Effect.sync(() => f(clock)))
 
@@ -303,7 +263,7 @@ export const layerStore = <E, R>(
 export const make = (options?: Options): Effect.Effect<Service> => Effect.map(inMemory(options), fromStore)
 
 const inMemory = (options: Options = {}): Effect.Effect<MemoryStore> => {
-  const valid = validated(options)
+  const valid = validStore(options)
   return withClock((clock) => new MemoryStore(valid, monotonicMillis(clock)))
 }
 
@@ -355,7 +315,7 @@ const quotas: Names<MemoryStore> = /* @__PURE__ */ new WeakMap()
  */
 export const layerFor = (name: string, options: Options = {}): Layer.Layer<RetryQuota> => {
   checkName("RetryQuota.layerFor", name)
-  const valid = validated(options)
+  const valid = validStore(options)
   const store = named(quotas, name, (nowMillis) => new MemoryStore(valid, nowMillis))
   return Layer.effectContext(
     Effect.map(store, (store) => Context.add(Context.make(RetryQuota, fromStore(store)), CurrentResource, name))
@@ -391,7 +351,7 @@ export const layerConfig = (
  */
 export const layerUnlimited: Layer.Layer<RetryQuota> = /* @__PURE__ */ Layer.sync(RetryQuota, () =>
   fromStore(
-    new MemoryStore({ ...validated({}), capacity: Infinity, initial: Infinity, successIncrement: 0 }, 0)
+    new MemoryStore({ ...validStore({}), capacity: Infinity, initial: Infinity, successIncrement: 0 }, 0)
   ))
 
 /**

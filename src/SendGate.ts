@@ -17,7 +17,7 @@ import { dual } from "effect/Function"
 import * as Layer from "effect/Layer"
 import { isRefusal, type Refusal, Refused } from "./internal/refused.ts"
 import { Result } from "./internal/requiresEffect4.ts"
-import { GateKeyed, shared } from "./internal/shared.ts"
+import { asGate } from "./internal/shared.ts"
 import type { RetryInfo } from "./RetryInfo.ts"
 
 /**
@@ -118,7 +118,7 @@ export interface SendGate<out E = unknown> {
  * @since 0.1.0
  */
 export const Service = <Self, E = never>() => <const Key extends string>(key: Key) =>
-  found(Context.Service<Self, SendGate<E>>()(key), (gate) => gate)
+  asGate(Context.Service<Self, SendGate<E>>()(key), (gate) => gate)
 
 /**
  * A layer with a gate.
@@ -128,30 +128,6 @@ export const Service = <Self, E = never>() => <const Key extends string>(key: Ke
  */
 export const layer = <Self, E>(tag: Context.Key<Self, SendGate<E>>, gate: SendGate<E>): Layer.Layer<Self> =>
   Layer.succeed(tag, gate)
-
-/**
- * Lets attempts find the gate of a service that is more than a gate. They look for it once its key has been read, as
- * anyone who provides it must, so a gate that is never used costs nothing.
- *
- * @internal
- */
-export const found = <Tag extends Context.Key<any, any>>(
-  tag: Tag,
-  gateOf: (service: Tag["Service"]) => SendGate | undefined
-): Tag => {
-  const { key } = tag
-  const service: object = tag
-  Object.defineProperty(service, GateKeyed, { value: key })
-  Object.defineProperty(service, "key", {
-    configurable: true,
-    get: () => {
-      Object.defineProperty(service, "key", { value: key })
-      if (shared.gates.every(({ tag }) => tag.key !== key)) shared.gates.push({ tag, gateOf })
-      return key
-    }
-  })
-  return tag
-}
 
 /**
  * Marks an error as the refusal of a gate: the send was never made, and no policy retries it.

@@ -45,7 +45,7 @@ const foundIn = (folder: string): Found => {
 
 /** Files whose patterns see texts that are not cut, how many, and why they may. */
 const whole: { readonly [file: string]: readonly [uses: number, why: string] } = {
-  "src/InvalidOption.ts": [1, "cut by what shows it"],
+  "src/internal/format.ts": [1, "cut by what shows it"],
   "src/RetryClassifier.ts": [1, "the name of a class of Effect"],
   "src/RetryPolicy.ts": [1, "the key of a service in code"],
   "src/aws/AwsRetryConfig.ts": [1, "the name of a service in code"],

@@ -23,7 +23,8 @@ import type { LazyArg } from "effect/Function"
 import { withRetry } from "../Attempt.ts"
 import { compiledOf } from "../engine/policy/policy.ts"
 import * as AdaptiveRateLimiter from "../gates/AdaptiveRateLimiter.ts"
-import { type CallOptions, Hedge, validatedCall } from "../hedge/Hedge.ts"
+import { type CallOptions, Hedge } from "../hedge/Hedge.ts"
+import { validCall } from "../hedge/internal/hedgeOptions.ts"
 import { hedging } from "../hedge/internal/race.ts"
 import { checksOf, flag } from "../internal/checks.ts"
 import { remainingIn } from "../internal/propagation.ts"
@@ -260,7 +261,7 @@ export const sendHedged = <I extends object, In extends I, O extends MetadataBea
   const check = checksOf("AwsSdk.sendHedged", hedgeOptions)
   const { repeatable, ...hedge } = hedgeOptions
   flag(check, "repeatable", repeatable)
-  const valid = validatedCall(check, hedge)
+  const valid = validCall(check, hedge)
   const once = send(client, command, options)
   return Hedge.use(({ home }) => {
     const made = typeof command === "function" ? command() : command

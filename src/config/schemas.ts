@@ -30,6 +30,7 @@ import * as ConcurrencyLimiter from "../gates/ConcurrencyLimiter.ts"
 import * as CoolDown from "../gates/CoolDown.ts"
 import * as TokenLimiter from "../gates/TokenLimiter.ts"
 import * as RetryPropagation from "../http/RetryPropagation.ts"
+import { render } from "../internal/format.ts"
 import * as Options from "../InvalidOption.ts"
 import { Stop, type StopReason } from "../RetryDecision.ts"
 import * as RetryInfo from "../RetryInfo.ts"
@@ -99,7 +100,7 @@ const Value = Schema.Union([Schema.String, Schema.Finite, Schema.Boolean, Schema
       encode: (value) => {
         const isPlain = value === null || typeof value === "string" || typeof value === "boolean" ||
           typeof value === "number" && Number.isFinite(value)
-        return isPlain ? value as string : { shown: Options.render(value) }
+        return isPlain ? value as string : { shown: render(value) }
       }
     })
   )

@@ -31,11 +31,12 @@ import { configured } from "../internal/layerConfig.ts"
 import type * as Cubic from "../internal/math/cubic.ts"
 import { named, type Names } from "../internal/namedServices.ts"
 import { Refused } from "../internal/refused.ts"
+import { asGate } from "../internal/shared.ts"
 import { watchedGate } from "../internal/sharing.ts"
 import type { InvalidOption } from "../InvalidOption.ts"
 import * as RetryInfo from "../RetryInfo.ts"
 import { CurrentResource } from "../RetryObserver.ts"
-import * as SendGate from "../SendGate.ts"
+import type * as SendGate from "../SendGate.ts"
 import { AdaptiveGate, type AdaptiveOptions, initial } from "./internal/adaptiveGate.ts"
 
 /**
@@ -122,7 +123,7 @@ export interface Gate extends SendGate.SendGate<RateLimitExceeded> {
  * @category services
  * @since 0.1.0
  */
-export class AdaptiveRateLimiter extends SendGate.found(
+export class AdaptiveRateLimiter extends asGate(
   Context.Service<AdaptiveRateLimiter, Service>()("effect-retry/AdaptiveRateLimiter"),
   ({ gate }: Service) => gate
 ) {}

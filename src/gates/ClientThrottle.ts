@@ -25,10 +25,11 @@ import { monotonicMillis } from "../internal/clock.ts"
 import { configured } from "../internal/layerConfig.ts"
 import { Refused } from "../internal/refused.ts"
 import { isRejected } from "../internal/rejection.ts"
+import { asGate } from "../internal/shared.ts"
 import { watchedGate } from "../internal/sharing.ts"
 import type { InvalidOption } from "../InvalidOption.ts"
 import * as RetryInfo from "../RetryInfo.ts"
-import * as SendGate from "../SendGate.ts"
+import type * as SendGate from "../SendGate.ts"
 import { ThrottleGate, type ThrottleOptions } from "./internal/throttleGate.ts"
 
 /**
@@ -128,7 +129,7 @@ export interface Service {
  * @category services
  * @since 0.1.0
  */
-export class ClientThrottle extends SendGate.found(
+export class ClientThrottle extends asGate(
   Context.Service<ClientThrottle, Service>()("effect-retry/ClientThrottle"),
   ({ gate }: Service) => gate
 ) {}

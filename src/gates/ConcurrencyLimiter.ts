@@ -26,11 +26,12 @@ import { isTooSlow } from "../internal/classification/resource.ts"
 import { configured } from "../internal/layerConfig.ts"
 import * as Concurrency from "../internal/math/concurrencyLimit.ts"
 import { Refused } from "../internal/refused.ts"
+import { asGate } from "../internal/shared.ts"
 import { watchedGate } from "../internal/sharing.ts"
 import { guarded } from "../internal/tryGet.ts"
 import type { InvalidOption } from "../InvalidOption.ts"
 import * as RetryInfo from "../RetryInfo.ts"
-import * as SendGate from "../SendGate.ts"
+import type * as SendGate from "../SendGate.ts"
 import { ConcurrencyGate, type ConcurrencyOptions } from "./internal/concurrencyGate.ts"
 
 /**
@@ -301,7 +302,7 @@ export interface Service {
  * @category services
  * @since 0.1.0
  */
-export class ConcurrencyLimiter extends SendGate.found(
+export class ConcurrencyLimiter extends asGate(
   Context.Service<ConcurrencyLimiter, Service>()("effect-retry/ConcurrencyLimiter"),
   ({ gate }: Service) => gate
 ) {}

@@ -23,10 +23,11 @@ import { hintOfError, hintOfValue } from "../internal/classification/resource.ts
 import { monotonicMillis, wallMillis } from "../internal/clock.ts"
 import { configured } from "../internal/layerConfig.ts"
 import { Refused } from "../internal/refused.ts"
+import { asGate } from "../internal/shared.ts"
 import { watchedGate } from "../internal/sharing.ts"
 import type { InvalidOption } from "../InvalidOption.ts"
 import * as RetryInfo from "../RetryInfo.ts"
-import * as SendGate from "../SendGate.ts"
+import type * as SendGate from "../SendGate.ts"
 import { CoolDownGate, type CoolDownOptions } from "./internal/coolDownGate.ts"
 
 /**
@@ -137,7 +138,7 @@ export interface Service {
  * @category services
  * @since 0.1.0
  */
-export class CoolDown extends SendGate.found(
+export class CoolDown extends asGate(
   Context.Service<CoolDown, Service>()("effect-retry/CoolDown"),
   ({ gate }: Service) => gate
 ) {}

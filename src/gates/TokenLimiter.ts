@@ -27,10 +27,11 @@ import { monotonicMillis } from "../internal/clock.ts"
 import { isObject } from "../internal/invalidField.ts"
 import { configured } from "../internal/layerConfig.ts"
 import { Refused } from "../internal/refused.ts"
+import { asGate } from "../internal/shared.ts"
 import { watched } from "../internal/sharing.ts"
 import type { InvalidOption } from "../InvalidOption.ts"
 import * as RetryInfo from "../RetryInfo.ts"
-import * as SendGate from "../SendGate.ts"
+import type * as SendGate from "../SendGate.ts"
 import { type Meter, TokenGate, type TokenOptions } from "./internal/tokenGate.ts"
 
 /**
@@ -181,7 +182,7 @@ export interface Service {
  * @category services
  * @since 0.1.0
  */
-export class TokenLimiter extends SendGate.found(
+export class TokenLimiter extends asGate(
   Context.Service<TokenLimiter, Service>()("effect-retry/TokenLimiter"),
   ({ gate }: Service) => gate
 ) {}

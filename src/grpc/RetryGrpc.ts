@@ -16,7 +16,8 @@ import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import { adjusted, hintTooLong } from "../engine/delay.ts"
 import { optional, options as stepOf } from "../engine/policy/policy.ts"
-import { CurrentSend, delayOf, Hedge, validatedCall } from "../hedge/Hedge.ts"
+import { CurrentSend, Hedge } from "../hedge/Hedge.ts"
+import { delayOf, validCall } from "../hedge/internal/hedgeOptions.ts"
 import { type HedgeOptions, hedging } from "../hedge/internal/race.ts"
 import { also, checks, checksOf, flag, rejectUnknown } from "../internal/checks.ts"
 import * as codes from "../internal/classification/errorCodes.ts"
@@ -194,7 +195,7 @@ const hedgingOf = (policy: HedgingPolicy): HedgeOptions => {
   const after = typeof hedgingDelay === "string" && inSeconds.test(hedgingDelay)
     ? Number.parseFloat(hedgingDelay) * 1000
     : delayOf(check, "hedgingDelay", hedgingDelay as Duration.Input)
-  const options = validatedCall(checks(check.tag), {
+  const options = validCall(checks(check.tag), {
     after,
     atMost: Math.min(5, attempts) - 1,
     isRetryable: (error) => nonFatal.has(get(error, "code") as number)

@@ -19,22 +19,18 @@
 
 import type * as Config from "effect/Config"
 import * as Context from "effect/Context"
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
-import { callable, type Checks, checks, checksOf, inside, rejectUnknown } from "../internal/checks.ts"
-import { clockOf, monotonicMillis } from "../internal/clock.ts"
+import { checks, checksOf, inside, rejectUnknown } from "../internal/checks.ts"
+import { monotonicMillis } from "../internal/clock.ts"
 import { configured } from "../internal/layerConfig.ts"
-import { isRefusal } from "../internal/refused.ts"
-import { shared } from "../internal/shared.ts"
 import { watched } from "../internal/sharing.ts"
-import { get, guarded } from "../internal/tryGet.ts"
 import type { InvalidOption } from "../InvalidOption.ts"
 import type * as RetryInfo from "../RetryInfo.ts"
 import type { RetryQuotaStore } from "../RetryQuotaStore.ts"
-import { HedgeBudget } from "./internal/hedgeBudget.ts"
-import { Latencies } from "./internal/latencyWindow.ts"
+import { homeOf, serviceOf, validCall, validHome } from "./internal/hedgeOptions.ts"
 import { type AtQuantile, CurrentHedge, type HedgeOptions, hedging, type Home } from "./internal/race.ts"
 
 /**
@@ -118,62 +114,6 @@ export class Hedge extends Context.Service<Hedge, Service>()("effect-retry/Hedge
  */
 export const CurrentSend: Context.Reference<number | undefined> = CurrentHedge
 
-const defaultShare = 0.02
-
-/**
- * Options with their defaults, checked.
- *
- * @internal
- */
-export const validated = (options: Options) => {
-  const check = checksOf("Hedge.make", options)
-  const { budget, latencyWindow = 30_000, share = defaultShare, shareWindow = 10_000 } = options
-  check.names.add("budget")
-  if (budget !== undefined && typeof get(budget, "reserve") !== "function") {
-    check.reject("budget", budget, "a RetryQuotaStore")
-  }
-  return rejectUnknown(check, options, {
-    budget,
-    share: check.between("share", check.positive("share", share), 0, 1),
-    shareWindowMillis: check.positiveDuration("shareWindow", shareWindow),
-    latencyWindowMillis: check.positiveDuration("latencyWindow", latencyWindow)
-  })
-}
-
-const now = <A>(f: (nowMillis: number) => A): Effect.Effect<A> =>
-  Effect.withFiber((fiber) => Effect.sync(() => f(monotonicMillis(clockOf(fiber)))))
-
-/**
- * What the calls of a resource share. Calls that begin from now on check whether they are hedged.
- *
- * @internal
- */
-export const homeOf = (valid: ReturnType<typeof validated>, scope: Scope.Scope): Home => {
-  shared.marking = true
-  return {
-    budget: valid.budget ?? new HedgeBudget(valid.share, valid.shareWindowMillis),
-    latencies: new Latencies(valid.latencyWindowMillis),
-    // With a share of everything, half are late enough. Source: Finagle's percentile, 1 - maxExtraLoad.
-    quantile: Math.max(0.5, 1 - valid.share),
-    scope
-  }
-}
-
-/**
- * The service over what the calls share.
- *
- * @internal
- */
-export const serviceOf = (home: Home): Service => ({
-  home,
-  budget: home.budget,
-  latency: (quantile) =>
-    now((nowMillis) => home.latencies.quantile(inside(checks("Hedge.latency"), "quantile", quantile), 1, nowMillis)),
-  state: Effect.clockWith((clock) =>
-    now((nowMillis) => ({ balance: home.budget.balance(clock), latencies: home.latencies.count(nowMillis) }))
-  )
-})
-
 /**
  * Makes the hedging of a resource. Losing sends, which no caller waits for, end in its scope: closing it waits for
  * them. Throws `InvalidOption` when an option is invalid.
@@ -182,7 +122,7 @@ export const serviceOf = (home: Home): Service => ({
  * @since 0.1.0
  */
 export const make = (options: Options = {}): Effect.Effect<Service, never, Scope.Scope> => {
-  const valid = validated(options)
+  const valid = validHome(options)
   return Effect.map(Effect.scope, (scope) => serviceOf(homeOf(valid, scope)))
 }
 
@@ -312,49 +252,6 @@ export interface CallOptions {
   readonly isRetryable?: ((error: any, info: RetryInfo.RetryInfo | undefined) => boolean) | undefined
 }
 
-const byInfo = (_error: unknown, info: RetryInfo.RetryInfo | undefined): boolean =>
-  info !== undefined && info.safety !== "No"
-
-/** The longest a hedge waits for a server that asks for time. */
-const maxHintMillis = 60_000
-
-const reactTo = (isRetryable: NonNullable<CallOptions["isRetryable"]>): HedgeOptions["react"] => (error, info) => {
-  if (isRefusal(error) || info?.vetoed === true) return "stop"
-  if (!isRetryable(error, info)) return "final"
-  const millis = info?.retryAfter === undefined ? 0 : Duration.toMillis(info.retryAfter)
-  if (millis > maxHintMillis) return "stop"
-  return millis === 0 ? "next" : millis
-}
-
-const isQuantile = (after: unknown): after is Quantile => get(after, "_tag") === "Quantile"
-
-/**
- * A duration of at least 0, or infinity, in milliseconds.
- *
- * @internal
- */
-export const delayOf = (check: Checks, field: string, delay: Duration.Input): number =>
-  delay === Infinity || get(get(delay, "value"), "_tag") === "Infinity" ? Infinity : check.duration(field, delay)
-
-/**
- * Checks options, for the combinators of the adapters.
- *
- * @internal
- */
-export const validatedCall = (check: Checks, options: CallOptions): HedgeOptions => {
-  const { after = quantile(), atMost = 1, cost = 1, isRetryable = byInfo } = options
-  check.names.add("after")
-  return rejectUnknown(check, options, {
-    after: isQuantile(after) ? after : delayOf(check, "after", after),
-    atMost: check.between("atMost", check.count("atMost", atMost, 0), 0, 10),
-    cost: check.positive("cost", cost),
-    react: reactTo(guarded(callable(check, "isRetryable", isRetryable, "a function of an error"), byInfo)),
-    spacingMillis: 0,
-    waitsOut: false,
-    release: undefined
-  })
-}
-
 const hedgedWith = <A, E, R>(
   self: Effect.Effect<A, E, R>,
   options: HedgeOptions
@@ -402,6 +299,6 @@ export const hedged: {
 } = (...args: ReadonlyArray<any>): any => {
   const isFirst = Effect.isEffect(args[0])
   const { [isFirst ? 1 : 0]: input = {} } = args
-  const options = validatedCall(checksOf("Hedge.hedged", input), input)
+  const options = validCall(checksOf("Hedge.hedged", input), input)
   return isFirst ? hedgedWith(args[0], options) : (self: Effect.Effect<any, any, any>) => hedgedWith(self, options)
 }

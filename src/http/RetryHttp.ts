@@ -26,7 +26,8 @@ import { bringing } from "../engine/callContext.ts"
 import { changed, type Compiled } from "../engine/compiled.ts"
 import { compiledOf } from "../engine/policy/policy.ts"
 import { withServices } from "../engine/policy/providedPolicy.ts"
-import { type CallOptions, type Hedge, validatedCall } from "../hedge/Hedge.ts"
+import type { CallOptions, Hedge } from "../hedge/Hedge.ts"
+import { validCall } from "../hedge/internal/hedgeOptions.ts"
 import { also, callable, type Checks, checksOf, flag, rejectUnknown } from "../internal/checks.ts"
 import { guarded, look } from "../internal/tryGet.ts"
 import { layer as limitersLayer, type Limiters, ResourceLimiters } from "../resources/ResourceLimiters.ts"
@@ -352,7 +353,7 @@ export const hedge: {
   const { classifier: own = classifier, ...options }: HedgeOptions = input
   also(check, "after", "atMost", "cost", "classifier")
   rejectUnknown(check, input)
-  const hedged = hedging(validatedCall(check, options), callable(check, "classifier", own, aClassifier))
+  const hedged = hedging(validCall(check, options), callable(check, "classifier", own, aClassifier))
   return isFirst
     ? HttpClient.transform(args[0], hedged)
     : <E, R>(self: HttpClient.HttpClient.With<E, R>) => HttpClient.transform(self, hedged)

@@ -1,3 +1,5 @@
+import * as Duration from "effect/Duration"
+
 /** Milliseconds as people write them: whole seconds in seconds. Values without a word form stay numbers. */
 export const words = (millis: number): string | number => {
   if (!Number.isSafeInteger(millis)) return counted(millis)
@@ -26,3 +28,22 @@ export class Opaque {
 
 /** A user's function. */
 export const named = (f: { readonly name: string }): Opaque => new Opaque(f, String(f.name || "<function>"))
+
+/** The longest text in a message, in characters. */
+const maxShown = 100
+
+const shown = (text: string, as: (text: string) => string): string =>
+  `${as(text.slice(0, maxShown))}${text.length > maxShown ? "..." : ""}`
+
+/** A value, as a message shows it: of a text, the beginning. */
+export const render = (value: unknown): string => {
+  if (typeof value === "string") return shown(value, JSON.stringify)
+  if (Duration.isDuration(value)) return Duration.format(value)
+  if (Array.isArray(value)) return "an array"
+  try {
+    const text = String(value)
+    return text === "[object Object]" ? "an object" : shown(text, (text) => text.replace(/\s+/g, " "))
+  } catch {
+    return typeof value
+  }
+}

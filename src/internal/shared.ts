@@ -35,3 +35,25 @@ export type AnyFiber = Fiber.Fiber<unknown, unknown>
 
 /** The services of a running fiber. */
 export type AnyContext = Context.Context<never>
+
+/**
+ * Lets attempts find the gate of a service. They look for it once its key has been read, as
+ * anyone who provides it must, so a gate that is never used costs nothing.
+ */
+export const asGate = <Tag extends Context.Key<any, any>>(
+  tag: Tag,
+  gateOf: (service: Tag["Service"]) => unknown
+): Tag => {
+  const { key } = tag
+  const service: object = tag
+  Object.defineProperty(service, GateKeyed, { value: key })
+  Object.defineProperty(service, "key", {
+    configurable: true,
+    get: () => {
+      Object.defineProperty(service, "key", { value: key })
+      if (shared.gates.every(({ tag }) => tag.key !== key)) shared.gates.push({ tag, gateOf })
+      return key
+    }
+  })
+  return tag
+}

@@ -18,19 +18,16 @@
 
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { callable, checks, checksOf, predicate, rejectUnknown } from "../internal/checks.ts"
+import { checks, checksOf } from "../internal/checks.ts"
 import { monotonicMillis } from "../internal/clock.ts"
-import { tokenEpsilon } from "../internal/math/tokenBucket.ts"
-import { isRejected } from "../internal/rejection.ts"
-import { guarded } from "../internal/tryGet.ts"
 import * as RetryQuota from "../RetryQuota.ts"
 import type { RetryQuotaStore } from "../RetryQuotaStore.ts"
 import type { Outcome } from "../SendGate.ts"
-import { GrpcThrottleStore } from "./internal/grpcBudget.ts"
-import { InFlightStore } from "./internal/inFlightBudget.ts"
+import { GrpcThrottleStore, validGrpc } from "./internal/grpcBudget.ts"
+import { InFlightStore, validInFlight } from "./internal/inFlightBudget.ts"
 import { JoinedStore } from "./internal/joinedStore.ts"
-import { MemoryStore } from "./internal/memoryStore.ts"
-import { ShareStore } from "./internal/shareBudget.ts"
+import { MemoryStore, validStore } from "./internal/memoryStore.ts"
+import { ShareStore, validShare } from "./internal/shareBudget.ts"
 
 /**
  * The bucket of `RetryQuota.make`, for {@link all}. Throws `InvalidOption` when an option is invalid.
@@ -39,7 +36,7 @@ import { ShareStore } from "./internal/shareBudget.ts"
  * @since 0.1.0
  */
 export const bucket = (options: RetryQuota.Options = {}): Effect.Effect<RetryQuotaStore> => {
-  const valid = RetryQuota.validated(options, checksOf("RetryBudget.bucket", options))
+  const valid = validStore(options, checksOf("RetryBudget.bucket", options))
   return Effect.clockWith((clock) => Effect.sync(() => new MemoryStore(valid, monotonicMillis(clock))))
 }
 
@@ -81,22 +78,8 @@ export interface ShareOptions {
  * @since 0.1.0
  */
 export const share = (options: ShareOptions = {}): Effect.Effect<RetryQuotaStore> => {
-  const valid = validatedShare(options)
+  const valid = validShare(options)
   return Effect.clockWith((clock) => Effect.sync(() => new ShareStore(valid, monotonicMillis(clock))))
-}
-
-/**
- * Options with their defaults, checked.
- *
- * @internal
- */
-export const validatedShare = (options: ShareOptions) => {
-  const check = checksOf("RetryBudget.share", options)
-  return rejectUnknown(check, options, {
-    share: check.between("share", options.share ?? 0.2, 0, 1),
-    minPerSecond: check.amount("minPerSecond", options.minPerSecond, 10),
-    windowMillis: check.positiveDuration("window", options.window, 10_000)
-  })
 }
 
 /**
@@ -154,29 +137,9 @@ export interface InFlightOptions {
  * @since 0.1.0
  */
 export const inFlight = (options: InFlightOptions = {}): Effect.Effect<RetryQuotaStore> => {
-  const rule = validatedInFlight(options)
+  const rule = validInFlight(options)
   return Effect.sync(() => new InFlightStore(rule))
 }
-
-/**
- * The rule in the options, checked.
- *
- * @internal
- */
-export const validatedInFlight = (options: InFlightOptions): Most => {
-  const check = checksOf("RetryBudget.inFlight", options)
-  const share = check.between("share", options.share ?? 0.2, 0, 1)
-  const atLeast = check.count("atLeast", options.atLeast, 0, 3)
-  check.names.add("most")
-  rejectUnknown(check, options)
-  if (options.most === undefined) return ({ sends }) => Math.max(atLeast, Math.floor(share * sends + tokenEpsilon))
-  const most = callable(check, "most", options.most, "a function of the sends in progress")
-  return options.share === undefined && options.atLeast === undefined
-    ? guarded((underWay: UnderWay) => most(underWay) || 0, () => 0)
-    : check.reject("most", most, "undefined if share or atLeast is given")
-}
-
-type Most = (underWay: UnderWay) => number
 
 /**
  * Options of gRPC's throttle.
@@ -205,28 +168,8 @@ export interface GrpcOptions {
  * @since 0.1.0
  */
 export const grpc = (options: GrpcOptions = {}): Effect.Effect<RetryQuotaStore> => {
-  const valid = validatedGrpc(options)
+  const valid = validGrpc(options)
   return Effect.sync(() => new GrpcThrottleStore(valid))
-}
-
-/**
- * Options with their defaults, checked.
- *
- * @internal
- */
-export const validatedGrpc = (options: GrpcOptions) => {
-  const check = checksOf("RetryBudget.grpc", options)
-  const { maxTokens = 10, tokenRatio = 0.1 } = options
-  check.names.add("maxTokens")
-  if (!Number.isInteger(maxTokens) || maxTokens < 1 || maxTokens > 1000) {
-    check.reject("maxTokens", maxTokens, "a whole number from 1 to 1000")
-  }
-  check.between("tokenRatio", tokenRatio, 0.001, maxTokens)
-  return rejectUnknown(check, options, {
-    maxMilliTokens: maxTokens * 1000,
-    milliRatio: Math.floor(tokenRatio * 1000 + tokenEpsilon),
-    isFailure: predicate(check, "isFailure", options.isFailure, isRejected)
-  })
 }
 
 /**

@@ -27,13 +27,14 @@ import { ConcurrencyGate } from "../gates/internal/concurrencyGate.ts"
 import { CoolDownGate } from "../gates/internal/coolDownGate.ts"
 import { ThrottleGate } from "../gates/internal/throttleGate.ts"
 import * as Hedge from "../hedge/Hedge.ts"
+import { homeOf, serviceOf, validHome } from "../hedge/internal/hedgeOptions.ts"
 import type { Home } from "../hedge/internal/race.ts"
 import { also, checksOf, rejectUnknown } from "../internal/checks.ts"
 import { clockOf, monotonicMillis } from "../internal/clock.ts"
 import { type Bounds, Entry, Keyed } from "../internal/keyed.ts"
 import { shared } from "../internal/shared.ts"
 import { warnUnsharedQuotas } from "../internal/sharing.ts"
-import { MemoryStore } from "../quota/internal/memoryStore.ts"
+import { MemoryStore, validStore } from "../quota/internal/memoryStore.ts"
 import { CurrentResource } from "../RetryObserver.ts"
 import * as RetryQuota from "../RetryQuota.ts"
 
@@ -143,14 +144,14 @@ const isLayer = <R>(input: unknown): input is QuotaLayer<R> => Layer.isLayer(inp
 
 /** Options for all keys are checked once, here, so that invalid ones are rejected before anything runs. */
 const quotaOf = <R>(options: Options<R>["quota"] = {}): MakeQuota<R> => {
-  const from = (valid: ReturnType<typeof RetryQuota.validated>, nowMillis: number) => new MemoryStore(valid, nowMillis)
+  const from = (valid: ReturnType<typeof validStore>, nowMillis: number) => new MemoryStore(valid, nowMillis)
   if (typeof options !== "function") {
-    const valid = RetryQuota.validated(options)
+    const valid = validStore(options)
     return (_, nowMillis) => from(valid, nowMillis)
   }
   return (key, nowMillis) => {
     const input = options(key)
-    return isLayer<R>(input) ? input : from(RetryQuota.validated(input), nowMillis)
+    return isLayer<R>(input) ? input : from(validStore(input), nowMillis)
   }
 }
 
@@ -215,12 +216,12 @@ interface Recipe<R> {
 }
 
 const recipeOf = <R>(options: Options<R>): Recipe<R> => {
-  const hedgeOf = byKey(options.hedge, Hedge.validated)
+  const hedgeOf = byKey(options.hedge, validHome)
   return {
     quota: quotaOf(options.quota),
     limiter: limiterOf(options.limiter),
     gates: gatesOf(options),
-    hedge: (key, scope) => Hedge.homeOf(hedgeOf(key) ?? Hedge.validated({}), scope),
+    hedge: (key, scope) => homeOf(hedgeOf(key) ?? validHome({}), scope),
     isHedged: options.hedge !== undefined
   }
 }
@@ -261,7 +262,7 @@ abstract class Kept<R> extends Entry implements Resource {
   }
 
   get hedge(): Hedge.Service {
-    return Hedge.serviceOf(this.hedging ??= this.home.recipe.hedge(this.key, this.home.scope))
+    return serviceOf(this.hedging ??= this.home.recipe.hedge(this.key, this.home.scope))
   }
 
   /** Nothing has been throttled, cut, rejected or closed. */

@@ -7,10 +7,9 @@ import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
 import { HedgeBudget } from "../../src/hedge/internal/hedgeBudget.ts"
 import { isRejected } from "../../src/internal/rejection.ts"
-import { GrpcThrottleStore } from "../../src/quota/internal/grpcBudget.ts"
+import { GrpcThrottleStore, validGrpc } from "../../src/quota/internal/grpcBudget.ts"
 import { InFlightStore } from "../../src/quota/internal/inFlightBudget.ts"
-import { ShareStore } from "../../src/quota/internal/shareBudget.ts"
-import { validatedGrpc, validatedShare } from "../../src/quota/RetryBudget.ts"
+import { ShareStore, validShare } from "../../src/quota/internal/shareBudget.ts"
 import { gated } from "../utils/gated.ts"
 
 describe("inFlight", () => {
@@ -74,7 +73,7 @@ describe("gRPC's throttle", () => {
 
   it.effect("half full stays half full when it is changed", () =>
     Effect.gen(function*() {
-      const store = new GrpcThrottleStore(validatedGrpc({ maxTokens: 10 }))
+      const store = new GrpcThrottleStore(validGrpc({ maxTokens: 10 }))
       const { end, send } = yield* gated(store.gates[0]!)
       for (const name of "abcde") {
         yield* send(name)
@@ -82,7 +81,7 @@ describe("gRPC's throttle", () => {
       }
       assert.strictEqual(store.balance(), 5)
       assert.isUndefined(store.reserve(1))
-      store.change(validatedGrpc({ maxTokens: 100, tokenRatio: 2 }))
+      store.change(validGrpc({ maxTokens: 100, tokenRatio: 2 }))
       assert.strictEqual(store.balance(), 50)
       yield* send("f")
       end("f")
@@ -95,15 +94,15 @@ describe("a share of the calls", () => {
   it.effect("with another share, it keeps the recent calls; with another window it starts over", () =>
     Effect.gen(function*() {
       const clock = yield* Clock.Clock
-      const store = new ShareStore(validatedShare({ share: 0.5, minPerSecond: 1, window: 1000 }), 0)
+      const store = new ShareStore(validShare({ share: 0.5, minPerSecond: 1, window: 1000 }), 0)
       const { gate, send } = yield* gated(store.gates[0]!)
       assert.deepStrictEqual([gate.name, gate.order], ["RetryBudget", 1000])
       for (const name of "abcd") yield* send(name)
       assert.strictEqual(store.balance(clock), 3)
-      store.change(validatedShare({ share: 1, minPerSecond: 2, window: 1000 }), clock)
+      store.change(validShare({ share: 1, minPerSecond: 2, window: 1000 }), clock)
       assert.strictEqual(store.balance(clock), 6)
       yield* TestClock.adjust(500)
-      store.change(validatedShare({ share: 1, minPerSecond: 2, window: 2000 }), clock)
+      store.change(validShare({ share: 1, minPerSecond: 2, window: 2000 }), clock)
       assert.strictEqual(store.balance(clock), 4)
       yield* send("e")
       yield* TestClock.adjust(1999)

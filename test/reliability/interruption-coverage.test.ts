@@ -131,6 +131,7 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "RetryInfo.throttled",
     "RetryObserver.errorType",
     "RetryObserver.failureClass",
+    "RetryObserver.observerOf",
     "SmithyGuide.error",
     "SmithyGuide.httpError",
     "SmithyGuide.retryable",

@@ -3,7 +3,7 @@ import * as Context from "effect/Context"
 import { monotonicMillis } from "../../internal/clock.ts"
 import { isObject, type Path, refuse, rejectUnknownKeys } from "../../internal/invalidField.ts"
 import type { AnyContext } from "../../internal/shared.ts"
-import type { StoreOptions } from "../../quota/internal/memoryStore.ts"
+import { type StoreOptions, validStore } from "../../quota/internal/memoryStore.ts"
 import { ReplaceableStore } from "../../quota/internal/replaceableStore.ts"
 import { ResizableStore } from "../../quota/internal/resizableStore.ts"
 import * as RetryQuota from "../../RetryQuota.ts"
@@ -60,7 +60,7 @@ export const shareable = <Options>(section: keyof Fleet, validated: (own: object
 const fleetOf = ({ context }: Owner): Fleet => Context.get(context, CurrentFleet)!
 
 const ownQuota: Shareable<StoreOptions> = {
-  options: /* @__PURE__ */ RetryQuota.validated({}),
+  options: /* @__PURE__ */ validStore({}),
   shared: undefined
 }
 

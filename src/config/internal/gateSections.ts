@@ -12,6 +12,7 @@ import { CoolDownGate, type CoolDownOptions } from "../../gates/internal/coolDow
 import { ThrottleGate, type ThrottleOptions } from "../../gates/internal/throttleGate.ts"
 import * as Hedge from "../../hedge/Hedge.ts"
 import type { HedgeBudget } from "../../hedge/internal/hedgeBudget.ts"
+import { homeOf, validCall, validHome } from "../../hedge/internal/hedgeOptions.ts"
 import type { Latencies } from "../../hedge/internal/latencyWindow.ts"
 import type { Home } from "../../hedge/internal/race.ts"
 import { checks } from "../../internal/checks.ts"
@@ -19,8 +20,10 @@ import { monotonicMillis } from "../../internal/clock.ts"
 import { type Fields, isObject, type Path } from "../../internal/invalidField.ts"
 import type { AnyContext } from "../../internal/shared.ts"
 import { type BudgetOptions, ChangingBudgets } from "../../quota/internal/changingBudgets.ts"
-import type { StoreOptions } from "../../quota/internal/memoryStore.ts"
-import * as RetryBudget from "../../quota/RetryBudget.ts"
+import { validGrpc } from "../../quota/internal/grpcBudget.ts"
+import { validInFlight } from "../../quota/internal/inFlightBudget.ts"
+import { type StoreOptions, validStore } from "../../quota/internal/memoryStore.ts"
+import { validShare } from "../../quota/internal/shareBudget.ts"
 import * as RetryQuota from "../../RetryQuota.ts"
 import type { SendGate } from "../../SendGate.ts"
 import { member, QuotaPart, type Shareable, shareable } from "./fleetQuota.ts"
@@ -88,7 +91,7 @@ const quota: Section = {
     "maxWaiters",
     "redis"
   ],
-  check: shareable("quota", RetryQuota.validated),
+  check: shareable("quota", validStore),
   make: (input: Shareable<StoreOptions> | undefined, owner) => new QuotaPart(input, owner)
 }
 
@@ -218,9 +221,9 @@ const maybeBelow = <A>(
 const budgets: Section = {
   keys: ["share", "inFlight", "grpc"],
   check: ({ grpc, inFlight, share }, path): BudgetOptions => ({
-    share: maybeBelow(share, ["share", "minPerSecond", "window"], [...path, "share"], RetryBudget.validatedShare),
-    inFlight: maybeBelow(inFlight, ["share", "atLeast"], [...path, "inFlight"], RetryBudget.validatedInFlight),
-    grpc: maybeBelow(grpc, ["maxTokens", "tokenRatio"], [...path, "grpc"], RetryBudget.validatedGrpc)
+    share: maybeBelow(share, ["share", "minPerSecond", "window"], [...path, "share"], validShare),
+    inFlight: maybeBelow(inFlight, ["share", "atLeast"], [...path, "inFlight"], validInFlight),
+    grpc: maybeBelow(grpc, ["maxTokens", "tokenRatio"], [...path, "grpc"], validGrpc)
   }),
   make: (input: BudgetOptions | undefined, { context }) => {
     const refused = (cost: number, balance: number) => new RetryQuota.QuotaExhausted({ cost, balance })
@@ -274,8 +277,8 @@ const hedgeOptions = (input: { readonly [key: string]: any }, path: Path, { ceil
   const of = (keys: ReadonlyArray<string>) =>
     Object.fromEntries(Object.entries(input).filter(([key]) => keys.includes(key)))
   const after = afterOf(input["after"], [...path, "after"])
-  const call = Hedge.validatedCall(checks("Hedge"), { ...of(callKeys), after })
-  return { shared: Hedge.validated(of(shareKeys)), call: { ...call, spacingMillis: ceiling.leastMillis } }
+  const call = validCall(checks("Hedge"), { ...of(callKeys), after })
+  return { shared: validHome(of(shareKeys)), call: { ...call, spacingMillis: ceiling.leastMillis } }
 }
 
 export type HedgeSection = ReturnType<typeof hedgeOptions>
@@ -313,7 +316,7 @@ class LiveHedge implements Part {
 
   /** Keeps the calls paid into the budget, and the latencies, as long as their windows stay the same. */
   private homeOf(shared: HedgeSection["shared"], before: Home | undefined): Home {
-    const fresh = Hedge.homeOf(shared, this.scope)
+    const fresh = homeOf(shared, this.scope)
     if (before === undefined) return fresh
     const budget = before.budget as HedgeBudget
     budget.change(shared.share, shared.shareWindowMillis)

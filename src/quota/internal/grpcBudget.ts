@@ -1,4 +1,7 @@
 import { constVoid } from "effect/Function"
+import { checksOf, predicate, rejectUnknown } from "../../internal/checks.ts"
+import { tokenEpsilon } from "../../internal/math/tokenBucket.ts"
+import { isRejected } from "../../internal/rejection.ts"
 import { Stateful } from "../../internal/savedState.ts"
 import type { Reservation, RetryQuotaStore } from "../../RetryQuotaStore.ts"
 import type { Outcome, SendGate } from "../../SendGate.ts"
@@ -9,6 +12,29 @@ export interface GrpcThrottleOptions {
   readonly maxMilliTokens: number
   readonly milliRatio: number
   readonly isFailure: (outcome: Outcome) => boolean
+}
+
+/** Options before they are checked: those of `RetryBudget`. */
+interface Input {
+  readonly maxTokens?: number | undefined
+  readonly tokenRatio?: number | undefined
+  readonly isFailure?: ((outcome: Outcome) => boolean) | undefined
+}
+
+/** Options with their defaults, checked. */
+export const validGrpc = (options: Input): GrpcThrottleOptions => {
+  const check = checksOf("RetryBudget.grpc", options)
+  const { maxTokens = 10, tokenRatio = 0.1 } = options
+  check.names.add("maxTokens")
+  if (!Number.isInteger(maxTokens) || maxTokens < 1 || maxTokens > 1000) {
+    check.reject("maxTokens", maxTokens, "a whole number from 1 to 1000")
+  }
+  check.between("tokenRatio", tokenRatio, 0.001, maxTokens)
+  return rejectUnknown(check, options, {
+    maxMilliTokens: maxTokens * 1000,
+    milliRatio: Math.floor(tokenRatio * 1000 + tokenEpsilon),
+    isFailure: predicate(check, "isFailure", options.isFailure, isRejected)
+  })
 }
 
 interface GrpcThrottle {

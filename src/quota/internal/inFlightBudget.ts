@@ -1,6 +1,33 @@
+import { callable, checksOf, rejectUnknown } from "../../internal/checks.ts"
+import { tokenEpsilon } from "../../internal/math/tokenBucket.ts"
+import { guarded } from "../../internal/tryGet.ts"
 import type { Reservation, RetryQuotaStore } from "../../RetryQuotaStore.ts"
 import type { Pass, Send, SendGate } from "../../SendGate.ts"
 import { counted } from "./reservation.ts"
+
+/** How many retries may be in progress. */
+type Most = (underWay: Pick<InFlightStore, "sends" | "firstSends" | "retries">) => number
+
+/** Options before they are checked: those of `RetryBudget`. */
+interface Input {
+  readonly share?: number | undefined
+  readonly atLeast?: number | undefined
+  readonly most?: Most | undefined
+}
+
+/** The rule in the options, checked. */
+export const validInFlight = (options: Input): Most => {
+  const check = checksOf("RetryBudget.inFlight", options)
+  const share = check.between("share", options.share ?? 0.2, 0, 1)
+  const atLeast = check.count("atLeast", options.atLeast, 0, 3)
+  check.names.add("most")
+  rejectUnknown(check, options)
+  if (options.most === undefined) return ({ sends }) => Math.max(atLeast, Math.floor(share * sends + tokenEpsilon))
+  const most = callable(check, "most", options.most, "a function of the sends in progress")
+  return options.share === undefined && options.atLeast === undefined
+    ? guarded<Most>((underWay) => most(underWay) || 0, () => 0)
+    : check.reject("most", most, "undefined if share or atLeast is given")
+}
 
 /** Bounds the retries in progress by a share of the sends in progress. */
 export class InFlightStore implements RetryQuotaStore {
@@ -16,7 +43,7 @@ export class InFlightStore implements RetryQuotaStore {
   /** Retries, from the decision to retry until they end. */
   retries = 0
 
-  constructor(private most: (underWay: InFlightStore) => number) {
+  constructor(private most: Most) {
     const pass = (firstSends: number): Pass => {
       const end = () => this.count(-1, -firstSends)
       return { settle: end, cancel: end }
@@ -32,7 +59,7 @@ export class InFlightStore implements RetryQuotaStore {
   }
 
   /** Switches to another rule: what is in progress stays in progress. */
-  change(most: (underWay: InFlightStore) => number): void {
+  change(most: Most): void {
     this.most = most
   }
 

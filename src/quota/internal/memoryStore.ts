@@ -1,7 +1,9 @@
 import type * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import { type Checks, checksOf, rejectUnknown } from "../../internal/checks.ts"
 import { monotonicMillis } from "../../internal/clock.ts"
+import { isObject } from "../../internal/invalidField.ts"
 import * as Bucket from "../../internal/math/tokenBucket.ts"
 import { Stateful } from "../../internal/savedState.ts"
 import { Waiters } from "../../internal/tokenLine.ts"
@@ -15,6 +17,46 @@ export interface StoreOptions extends Bucket.BucketConfig {
   readonly firstAttemptCost: number
   readonly onExceeded: "stop" | "wait"
   readonly maxWaiters: number
+}
+
+/** Options before they are checked: those of `RetryQuota`. */
+type StoreInput = { readonly [Option in keyof StoreOptions]?: StoreOptions[Option] | undefined } & {
+  readonly restore?: { readonly tokens: number; readonly capacity: number } | undefined
+}
+
+/** The tokens that a saved state begins with, if there is one. */
+const restored = (check: Checks, restore: StoreInput["restore"], initial: number, capacity: number): number => {
+  check.names.add("restore")
+  if (restore === undefined) return initial
+  if (!isObject(restore)) return check.reject("restore", restore, "an object")
+  const before = check.positive("restore.capacity", restore.capacity)
+  const tokens = check.between("restore.tokens", restore.tokens, 0, before)
+  return rejectUnknown(check, restore, Math.min(capacity, tokens * (capacity / before)), "restore.")
+}
+
+/** Options of a quota, with their defaults, checked. `check` may know others. */
+export const validStore = (options: StoreInput, check: Checks = checksOf("RetryQuota.make", options)): StoreOptions => {
+  const capacity = check.positive("capacity", options.capacity, 500)
+  const upToCapacity = (field: "initial" | "successIncrement" | "firstAttemptCost", otherwise: number): number => {
+    const { [field]: tokens = otherwise } = options
+    return check.between(field, tokens, 0, capacity)
+  }
+  const initial = restored(check, options.restore, upToCapacity("initial", capacity), capacity)
+  const refillPerSecond = check.amount("refillPerSecond", options.refillPerSecond, 0)
+  const valid = {
+    capacity,
+    initial,
+    refillPerSecond,
+    refillPerMilli: refillPerSecond / 1000,
+    successIncrement: upToCapacity("successIncrement", Math.min(1, capacity)),
+    firstAttemptCost: upToCapacity("firstAttemptCost", 0),
+    onExceeded: check.oneOf("onExceeded", options.onExceeded, ["stop", "wait"], "stop"),
+    maxWaiters: check.count("maxWaiters", options.maxWaiters, 0, 100_000)
+  }
+  rejectUnknown(check, options)
+  return valid.onExceeded === "wait" && refillPerSecond === 0
+    ? check.reject("refillPerSecond", refillPerSecond, `above 0 when onExceeded is "wait"`)
+    : valid
 }
 
 const refused = /* @__PURE__ */ Effect.succeed("refused" as const)

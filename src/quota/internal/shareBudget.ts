@@ -1,4 +1,6 @@
 import type * as Clock from "effect/Clock"
+import type * as Duration from "effect/Duration"
+import { checksOf, rejectUnknown } from "../../internal/checks.ts"
 import { monotonicMillis } from "../../internal/clock.ts"
 import { Window } from "../../internal/math/slidingWindow.ts"
 import { tokenEpsilon } from "../../internal/math/tokenBucket.ts"
@@ -11,6 +13,23 @@ export interface ShareOptions {
   readonly share: number
   readonly minPerSecond: number
   readonly windowMillis: number
+}
+
+/** Options before they are checked: those of `RetryBudget`. */
+interface Input {
+  readonly share?: number | undefined
+  readonly minPerSecond?: number | undefined
+  readonly window?: Duration.Input | undefined
+}
+
+/** Options with their defaults, checked. */
+export const validShare = (options: Input): ShareOptions => {
+  const check = checksOf("RetryBudget.share", options)
+  return rejectUnknown(check, options, {
+    share: check.between("share", options.share ?? 0.2, 0, 1),
+    minPerSecond: check.amount("minPerSecond", options.minPerSecond, 10),
+    windowMillis: check.positiveDuration("window", options.window, 10_000)
+  })
 }
 
 /** A tenth of the window, and the pass of the first sends in it. */

@@ -7,7 +7,7 @@ import { BoundedLabels, others } from "../../internal/boundedLabels.ts"
 import { type Checks, checks, checksOf, rejectUnknown } from "../../internal/checks.ts"
 import { isObject } from "../../internal/invalidField.ts"
 import { warnFallbackTooSmall, warnLost } from "../../internal/sharing.ts"
-import type { StoreOptions } from "../../quota/internal/memoryStore.ts"
+import { type StoreOptions, validStore } from "../../quota/internal/memoryStore.ts"
 import { Taken, uncounted } from "../../quota/internal/reservation.ts"
 import { CurrentResource } from "../../RetryObserver.ts"
 import * as RetryQuota from "../../RetryQuota.ts"
@@ -206,7 +206,7 @@ export const validated = (options: Options): Valid => {
   const lease = validLease(check, options)
   const flushMillis = check.duration("flushInterval", options.flushInterval, 100)
   check.names.add("fallback")
-  const store = RetryQuota.validated(options, check)
+  const store = validStore(options, check)
   const { capacity, initial, maxWaiters, refillPerSecond, onExceeded } = store
   const inOrder = onExceeded === "wait" && maxWaiters > 0
   return {

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import { checksOf } from "../../internal/checks.ts"
 import { monotonicMillis } from "../../internal/clock.ts"
 import { DelegatingStore } from "../../quota/internal/delegatingStore.ts"
-import { MemoryStore } from "../../quota/internal/memoryStore.ts"
+import { MemoryStore, validStore } from "../../quota/internal/memoryStore.ts"
 import * as RetryQuota from "../../RetryQuota.ts"
 import type { Ask, Reservation, RetryQuotaStore } from "../../RetryQuotaStore.ts"
 
@@ -119,7 +119,7 @@ export const quotaOver = (store: RetryQuotaStore): Accounted => accounted(new Le
  * @internal
  */
 export const makeQuota = (options: RetryQuota.Options, constructorName: string): Effect.Effect<Accounted> => {
-  const valid = RetryQuota.validated(options, checksOf(constructorName, options))
+  const valid = validStore(options, checksOf(constructorName, options))
   const gains = valid.successIncrement > 0 || valid.refillPerSecond > 0
   return Effect.clockWith((clock) =>
     Effect.sync(() => accounted(new Ledger(new MemoryStore(valid, monotonicMillis(clock)), gains)))

@@ -1,0 +1,120 @@
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import { callable, type Checks, checks, checksOf, inside, rejectUnknown } from "../../internal/checks.ts"
+import { clockOf, monotonicMillis } from "../../internal/clock.ts"
+import { isRefusal } from "../../internal/refused.ts"
+import { shared } from "../../internal/shared.ts"
+import { get, guarded } from "../../internal/tryGet.ts"
+import type { RetryInfo } from "../../RetryInfo.ts"
+import type { RetryQuotaStore } from "../../RetryQuotaStore.ts"
+import { HedgeBudget } from "./hedgeBudget.ts"
+import { Latencies } from "./latencyWindow.ts"
+import type { AtQuantile, HedgeOptions, Home } from "./race.ts"
+
+/** Options before they are checked: those of `Hedge`. */
+interface HomeInput {
+  readonly share?: number | undefined
+  readonly shareWindow?: Duration.Input | undefined
+  readonly budget?: RetryQuotaStore | undefined
+  readonly latencyWindow?: Duration.Input | undefined
+}
+
+/** Those of a call. */
+interface CallInput {
+  readonly after?: Duration.Input | Quantile | undefined
+  readonly atMost?: number | undefined
+  readonly cost?: number | undefined
+  readonly isRetryable?: ((error: any, info: RetryInfo | undefined) => boolean) | undefined
+}
+
+interface Quantile extends AtQuantile {
+  readonly _tag: "Quantile"
+}
+
+/** The delay of a call that names none. */
+const usual: Quantile = {
+  _tag: "Quantile",
+  quantile: undefined,
+  warmUp: undefined,
+  atLeastMillis: 1,
+  firstMillis: Infinity
+}
+
+const defaultShare = 0.02
+
+/** Options with their defaults, checked. */
+export const validHome = (options: HomeInput) => {
+  const check = checksOf("Hedge.make", options)
+  const { budget, latencyWindow = 30_000, share = defaultShare, shareWindow = 10_000 } = options
+  check.names.add("budget")
+  if (budget !== undefined && typeof get(budget, "reserve") !== "function") {
+    check.reject("budget", budget, "a RetryQuotaStore")
+  }
+  return rejectUnknown(check, options, {
+    budget,
+    share: check.between("share", check.positive("share", share), 0, 1),
+    shareWindowMillis: check.positiveDuration("shareWindow", shareWindow),
+    latencyWindowMillis: check.positiveDuration("latencyWindow", latencyWindow)
+  })
+}
+
+const now = <A>(f: (nowMillis: number) => A): Effect.Effect<A> =>
+  Effect.withFiber((fiber) => Effect.sync(() => f(monotonicMillis(clockOf(fiber)))))
+
+/** What the calls of a resource share. Calls that begin from now on check whether they are hedged. */
+export const homeOf = (valid: ReturnType<typeof validHome>, scope: Scope.Scope): Home => {
+  shared.marking = true
+  return {
+    budget: valid.budget ?? new HedgeBudget(valid.share, valid.shareWindowMillis),
+    latencies: new Latencies(valid.latencyWindowMillis),
+    // With a share of everything, half are late enough. Source: Finagle's percentile, 1 - maxExtraLoad.
+    quantile: Math.max(0.5, 1 - valid.share),
+    scope
+  }
+}
+
+/** The service over what the calls share. */
+export const serviceOf = (home: Home) => ({
+  home,
+  budget: home.budget,
+  latency: (quantile: number) =>
+    now((nowMillis) => home.latencies.quantile(inside(checks("Hedge.latency"), "quantile", quantile), 1, nowMillis)),
+  state: Effect.clockWith((clock) =>
+    now((nowMillis) => ({ balance: home.budget.balance(clock), latencies: home.latencies.count(nowMillis) }))
+  )
+})
+
+const byInfo = (_error: unknown, info: RetryInfo | undefined): boolean => info !== undefined && info.safety !== "No"
+
+/** The longest a hedge waits for a server that asks for time. */
+const maxHintMillis = 60_000
+
+const reactTo = (isRetryable: NonNullable<CallInput["isRetryable"]>): HedgeOptions["react"] => (error, info) => {
+  if (isRefusal(error) || info?.vetoed === true) return "stop"
+  if (!isRetryable(error, info)) return "final"
+  const millis = info?.retryAfter === undefined ? 0 : Duration.toMillis(info.retryAfter)
+  if (millis > maxHintMillis) return "stop"
+  return millis === 0 ? "next" : millis
+}
+
+const isQuantile = (after: unknown): after is Quantile => get(after, "_tag") === "Quantile"
+
+/** A duration of at least 0, or infinity, in milliseconds. */
+export const delayOf = (check: Checks, field: string, delay: Duration.Input): number =>
+  delay === Infinity || get(get(delay, "value"), "_tag") === "Infinity" ? Infinity : check.duration(field, delay)
+
+/** Checks options, for the combinators of the adapters. */
+export const validCall = (check: Checks, options: CallInput): HedgeOptions => {
+  const { after = usual, atMost = 1, cost = 1, isRetryable = byInfo } = options
+  check.names.add("after")
+  return rejectUnknown(check, options, {
+    after: isQuantile(after) ? after : delayOf(check, "after", after),
+    atMost: check.between("atMost", check.count("atMost", atMost, 0), 0, 10),
+    cost: check.positive("cost", cost),
+    react: reactTo(guarded(callable(check, "isRetryable", isRetryable, "a function of an error"), byInfo)),
+    spacingMillis: 0,
+    waitsOut: false,
+    release: undefined
+  })
+}
