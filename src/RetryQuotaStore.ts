@@ -11,6 +11,7 @@
  */
 
 import type * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
 import type { SendGate } from "./SendGate.ts"
@@ -109,3 +110,22 @@ export interface RetryQuotaStore {
   /** Refreshes {@link balance} if the tokens are kept elsewhere. Default: nothing to do. */
   readonly refresh?: Effect.Effect<void> | undefined
 }
+
+/**
+ * The store of a quota as a service, for a quota that is made where the store is not known: `RetryQuota.layerStore`
+ * takes it like any effect that gives a store.
+ *
+ * **Example** (In memory; `RetryQuotaRedis.layerStore` keeps it in Redis)
+ *
+ * ```ts
+ * import * as RetryBudget from "effect-retry/RetryBudget"
+ *
+ * const quota = RetryQuota.layerStore(RetryQuotaStore.Store).pipe(
+ *   Layer.provide(Layer.effect(RetryQuotaStore.Store, RetryBudget.bucket({ capacity: 100 })))
+ * )
+ * ```
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export class Store extends Context.Service<Store, RetryQuotaStore>()("effect-retry/RetryQuotaStore") {}

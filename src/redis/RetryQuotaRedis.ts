@@ -26,6 +26,7 @@ import type { InvalidOption } from "../InvalidOption.ts"
 import * as RetryQuota from "../RetryQuota.ts"
 import { fleetLayers, type SharedOptions } from "./internal/fleet.ts"
 import { over, validated } from "./internal/quota.ts"
+import { Store } from "../RetryQuotaStore.ts"
 
 /**
  * Decisions about tokens; attributes `resource`: the key in `ResourceLimiters`, or else the name of the quota, for the first
@@ -146,6 +147,17 @@ export const make: (options: Options) => Effect.Effect<RetryQuota.Service, never
  * @since 0.1.0
  */
 export const layer: (options: Options) => Layer.Layer<RetryQuota.RetryQuota, never, Redis.Redis> = shared.layer
+
+/**
+ * A layer with the store of such a quota, for `RetryQuota.layerStore(RetryQuotaStore.Store)`. Throws `InvalidOption` when
+ * an option is invalid.
+ *
+ * @see {@link make} for what is shared, and what happens when Redis does not respond
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerStore = (options: Options): Layer.Layer<Store, never, Redis.Redis> =>
+  Layer.effect(Store, Effect.map(make(options), ({ store }) => store))
 
 /**
  * A layer with a shared quota, with options from configuration: see {@link layer}. Fails with `InvalidOption` when an

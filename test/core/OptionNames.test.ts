@@ -582,6 +582,7 @@ const named: ReadonlyArray<Row> = [
     (options) => throwing(Layer.build(AwsRetryConfig.layer(options)))
   ),
   ...Object.entries(modes).map(([mode, make]) => alike(found("SdkModes.go"), `SdkModes.${mode}`, make, { own: true })),
+  alike(found("RetryQuotaRedis.make"), "RetryQuotaRedis.layerStore", RetryQuotaRedis.layerStore),
   alike(found("RetryQuota.make"), "RetryQuota.layerFor", (options) => RetryQuota.layerFor("a", options)),
   alike(
     found("AdaptiveRateLimiter.make"),

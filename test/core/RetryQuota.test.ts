@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { InvalidOption, RetryQuota, type RetryQuotaStore } from "effect-retry"
+import { InvalidOption, RetryQuota, RetryQuotaStore } from "effect-retry"
 import * as RetryBudget from "effect-retry/RetryBudget"
 import * as Clock from "effect/Clock"
 import * as Config from "effect/Config"
@@ -7,6 +7,7 @@ import * as ConfigProvider from "effect/ConfigProvider"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
@@ -258,6 +259,21 @@ describe("RetryQuota", () => {
       assert.strictEqual((yield* invalidOptionOf(RetryQuota.reserve(Infinity))).field, "cost")
       assert.strictEqual(yield* RetryQuota.balance, Infinity)
     }).pipe(Effect.provide(RetryQuota.layerUnlimited)))
+
+  it.effect.each(
+    [
+      ["in memory", RetryBudget.bucket({ capacity: 7 }), 7],
+      ["that counts retries", RetryBudget.inFlight({ atLeast: 2, share: 0 }), 2]
+    ] as const
+  )("pays from a store that is provided: %s", ([, store, balance]) =>
+    Effect.gen(function*() {
+      assert.strictEqual(yield* RetryQuota.balance, balance)
+      assert.isTrue(Option.isSome(yield* RetryQuota.reserve(1)))
+      assert.strictEqual(yield* RetryQuota.balance, balance - 1)
+    }).pipe(
+      Effect.provide(RetryQuota.layerStore(RetryQuotaStore.Store)),
+      Effect.provide(Layer.effect(RetryQuotaStore.Store, store))
+    ))
 
   it.effect("gives each layer a quota of its own", () =>
     Effect.gen(function*() {

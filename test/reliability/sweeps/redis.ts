@@ -1,4 +1,4 @@
-import { AdaptiveRateLimiter, Backoff, RetryPolicy, RetryQuota, withRetry } from "effect-retry"
+import { AdaptiveRateLimiter, Backoff, RetryPolicy, RetryQuota, RetryQuotaStore, withRetry } from "effect-retry"
 import * as RetryStrategy from "effect-retry/RetryStrategy"
 import * as RetryQuotaRedis from "effect-retry/RetryQuotaRedis"
 import * as Kit from "effect-retry/testing"
@@ -53,6 +53,13 @@ export const redisSweeps: Readonly<Record<string, RedisSweep>> = {
   },
   "RetryQuotaRedis.layer": {
     layer: (options, redis) => Layer.provide(RetryQuotaRedis.layer(options), Layer.succeed(Redis.Redis, redis))
+  },
+  "RetryQuotaRedis.layerStore": {
+    layer: (options, redis) =>
+      RetryQuota.layerStore(RetryQuotaStore.Store).pipe(
+        Layer.provide(RetryQuotaRedis.layerStore(options)),
+        Layer.provide(Layer.succeed(Redis.Redis, redis))
+      )
   },
   "RetryQuotaRedis.layerConfig": {
     layer: (options, redis) =>
