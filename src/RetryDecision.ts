@@ -22,29 +22,38 @@ const TypeId = "~effect-retry/RetryDecision"
  * - `"final"`: the same call would fail again: the error says so, or it is a response (status 400 or above) that the
  *   classifier does not know.
  * - `"vetoed"`: a rule forbids it (`RetryClassifier.vetoing`), or a gate or the quota refused the send.
+ * - `"condition"`: `RetryPolicy.while` does not hold for the failure.
  * - `"max-attempts"`: the policy's attempts are used up.
  * - `"quota-exhausted"`: the quota has too few tokens for the retry.
  * - `"deadline"`: the retry would begin at the deadline or after it.
  * - `"retry-after-too-long"`: the server asked for a longer wait than the policy allows.
  * - `"nested"`: an outer call already retries, and the policy leaves retrying to it.
- * - `"condition"`: `RetryPolicy.while` does not hold for the failure.
  * - `"schedule"`: the delays ended: a lifted schedule is done, a function returned none, or a limit around the policy.
  *
  * @category models
  * @since 0.1.0
  */
-export type StopReason =
-  | "unknown-error"
-  | "not-safe"
-  | "final"
-  | "vetoed"
-  | "max-attempts"
-  | "quota-exhausted"
-  | "deadline"
-  | "retry-after-too-long"
-  | "nested"
-  | "schedule"
-  | "condition"
+export type StopReason = (typeof stopReasons)[number]
+
+/**
+ * Each {@link StopReason}, for a Schema, a metric or a chart that lists them all.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const stopReasons = [
+  "unknown-error",
+  "not-safe",
+  "final",
+  "vetoed",
+  "condition",
+  "max-attempts",
+  "quota-exhausted",
+  "deadline",
+  "retry-after-too-long",
+  "nested",
+  "schedule"
+] as const
 
 /** A run whose send has failed. */
 interface Failed {

@@ -39,13 +39,15 @@ import * as ReferenceClassifier from "./ReferenceClassifier.ts"
 import * as RetryStrategy from "./RetryStrategy.ts"
 import * as SharedConfig from "./SharedConfig.ts"
 
+const modes = ["legacy", "standard", "adaptive"] as const
+
 /**
  * A retry mode of the reference.
  *
  * @category models
  * @since 0.1.0
  */
-export type Mode = "legacy" | "standard" | "adaptive"
+export type Mode = (typeof modes)[number]
 
 /**
  * Settings in code. They override the environment, which overrides the profile, which overrides the default.
@@ -125,8 +127,6 @@ export interface AwsRetryConfig {
    */
   readonly layer: Layer.Layer<RetryQuota.RetryQuota | Limiter.AdaptiveRateLimiter>
 }
-
-const modes: ReadonlyArray<Mode> = ["legacy", "standard", "adaptive"]
 
 const readMode = (text: string): Mode | undefined => modes.find((mode) => mode === text)
 

@@ -32,7 +32,7 @@ import * as TokenLimiter from "../gates/TokenLimiter.ts"
 import * as RetryPropagation from "../http/RetryPropagation.ts"
 import { render } from "../internal/format.ts"
 import * as Options from "../InvalidOption.ts"
-import { Stop, type StopReason } from "../RetryDecision.ts"
+import { Stop, stopReasons } from "../RetryDecision.ts"
 import * as RetryInfo from "../RetryInfo.ts"
 import * as RetryQuota from "../RetryQuota.ts"
 import * as Chaos from "../testing/Chaos.ts"
@@ -250,20 +250,6 @@ export const InvalidToken = errorOf(RetryStrategy.InvalidToken, "InvalidToken", 
   reason: Schema.Literals(["foreign", "used"])
 })
 
-const reasons: { readonly [Reason in StopReason]: Reason } = {
-  "unknown-error": "unknown-error",
-  "not-safe": "not-safe",
-  final: "final",
-  vetoed: "vetoed",
-  condition: "condition",
-  "max-attempts": "max-attempts",
-  "quota-exhausted": "quota-exhausted",
-  deadline: "deadline",
-  "retry-after-too-long": "retry-after-too-long",
-  nested: "nested",
-  schedule: "schedule"
-}
-
 const Facts = Schema.Struct({
   safety: Schema.Literals(["Yes", "No", "Maybe"]),
   throttling: Schema.Boolean,
@@ -289,7 +275,7 @@ const Stopped = Schema.instanceOf(Stop, {
   toCodecJson: () =>
     Schema.link<Stop>()(
       Schema.Struct({
-        reason: Schema.Literals(Object.values(reasons)),
+        reason: Schema.Literals(stopReasons),
         attempts: Schema.Number,
         delay: Schema.Number,
         gate: Schema.UndefinedOr(Schema.String),

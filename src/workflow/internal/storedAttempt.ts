@@ -1,6 +1,6 @@
 import * as Duration from "effect/Duration"
 import * as Schema from "effect/Schema"
-import { Stop } from "../../RetryDecision.ts"
+import { Stop, stopReasons } from "../../RetryDecision.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
 import { NotSent } from "./storedRefusal.ts"
 
@@ -14,23 +14,9 @@ const Facts = Schema.Struct({
 
 type Facts = typeof Facts.Type
 
-const Reason = Schema.Literals([
-  "unknown-error",
-  "not-safe",
-  "final",
-  "vetoed",
-  "condition",
-  "max-attempts",
-  "quota-exhausted",
-  "deadline",
-  "retry-after-too-long",
-  "nested",
-  "schedule"
-])
-
 /** The end of retrying, as stored. */
 const StoredStop = Schema.Struct({
-  reason: Reason,
+  reason: Schema.Literals(stopReasons),
   attempts: Schema.Int,
   gate: Schema.optionalKey(Schema.String),
   info: Schema.optionalKey(Facts)
