@@ -79,6 +79,20 @@ export interface Pass {
 }
 
 /**
+ * A number of a gate that metrics show: `RetryMetrics` has a gauge of it for each resource.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Gauge {
+  /** Its name, as Prometheus has it: `"retry_concurrency_limit"`. */
+  readonly name: string
+  readonly description: string
+  /** Its value at a moment of the monotonic clock. It answers within one step; where it throws, nothing is shown. */
+  readonly read: (gate: any, nowMillis: number) => number
+}
+
+/**
  * A gate.
  *
  * @category models
@@ -100,6 +114,8 @@ export interface SendGate<out E = unknown> {
    * such as hedges are not made. It answers within one step; if it throws, it is not. Default: it never is.
    */
   readonly isStrained?: ((nowMillis: number) => boolean) | undefined
+  /** What metrics show of it, read once for each gate. Default: nothing. */
+  readonly gauges?: ReadonlyArray<Gauge> | undefined
 }
 
 /**

@@ -139,8 +139,14 @@ describe("metrics", async () => {
       }))
     )
   )).flat()
-  const ids = new Set(exported.map(({ id }) => id))
-  const own = exported.filter(({ module }) => module === "effect-retry/RetryMetrics").map(({ id }) => id)
+  /** A gate brings its gauges. */
+  const ofGates = listed("src/gates", /\.ts$/).flatMap((path) =>
+    Array.from(read(path).matchAll(/^ *name: "(retry_\w+)"/gm), ([, name]) => name!)
+  )
+  const ids = new Set([...exported.map(({ id }) => id), ...ofGates])
+  const own = exported.filter(({ module }) => module === "effect-retry/RetryMetrics").map(({ id }) => id).concat(
+    ofGates
+  )
   const isCounter = (metric: Metric.Metric<never, unknown>): metric is Metric.Counter<number> =>
     metric.type === "Counter"
   const namedIn = (text: string) =>

@@ -103,18 +103,7 @@ export interface Service {
   /** The limiter's current state. */
   readonly state: Effect.Effect<State>
   /** Holds sends back; `undefined` for a limiter that limits nothing. */
-  readonly gate: Gate | undefined
-}
-
-/**
- * The gate of a limiter.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Gate extends SendGate.SendGate<RateLimitExceeded> {
-  /** Send tokens added per second. */
-  readonly fillRate: number
+  readonly gate: SendGate.SendGate<RateLimitExceeded> | undefined
 }
 
 /**

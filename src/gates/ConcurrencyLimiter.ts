@@ -271,14 +271,6 @@ export interface State {
 }
 
 /**
- * The gate of a limiter.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Gate extends SendGate.SendGate<ConcurrencyLimitExceeded>, State {}
-
-/**
  * The operations of a limiter.
  *
  * @category models
@@ -286,7 +278,7 @@ export interface Gate extends SendGate.SendGate<ConcurrencyLimitExceeded>, State
  */
 export interface Service {
   /** Holds sends back. */
-  readonly gate: Gate
+  readonly gate: SendGate.SendGate<ConcurrencyLimitExceeded>
   /**
    * Holds a slot until the scope is closed, for work that is not a single attempt: a stream, a body still being read.
    * Closed by a failure that is a sign of overload, it counts as a drop.

@@ -104,17 +104,6 @@ export interface State {
 }
 
 /**
- * The gate of a cool-down.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Gate extends SendGate.SendGate<CoolingDown> {
-  /** Whether sends pass: freely, not at all, or a few at a time. */
-  readonly phase: "free" | "closed" | "opening"
-}
-
-/**
  * The operations of a cool-down.
  *
  * @category models
@@ -122,7 +111,7 @@ export interface Gate extends SendGate.SendGate<CoolingDown> {
  */
 export interface Service {
   /** Holds sends back. */
-  readonly gate: Gate
+  readonly gate: SendGate.SendGate<CoolingDown>
   /**
    * Closes the resource, as a server's hint does: for hints that arrive some other way. One that is not a finite
    * duration of at least 0 is a defect, `InvalidOption`.

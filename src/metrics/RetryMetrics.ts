@@ -5,6 +5,8 @@
  * `capacity` of them, and `"(others)"` for the rest. From the call itself, metrics carry only OpenTelemetry's
  * `error.type`. Names and units follow Prometheus, so its exporter and the OTLP exporter give the same names.
  *
+ * A gate brings its own gauges, of each resource: `SendGate.Gauge`.
+ *
  * The package has a dashboard for them, `examples/grafana/effect-retry.json`, and alerts, `examples/grafana/alerts.yml`.
  *
  * @since 0.1.0
@@ -16,13 +18,12 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
-import { AdaptiveRateLimiter } from "../gates/AdaptiveRateLimiter.ts"
-import { ConcurrencyLimiter } from "../gates/ConcurrencyLimiter.ts"
-import { CoolDown } from "../gates/CoolDown.ts"
 import { BoundedLabels, others } from "../internal/boundedLabels.ts"
 import { checksOf, rejectUnknown } from "../internal/checks.ts"
 import { awsThrottlingCodes, brokenCodes, neverSentCodes, timeoutCodes } from "../internal/classification/errorCodes.ts"
 import { monotonicMillis } from "../internal/clock.ts"
+import { shared } from "../internal/shared.ts"
+import { look } from "../internal/tryGet.ts"
 import type { StopReason } from "../RetryDecision.ts"
 import {
   type Caller,
@@ -34,7 +35,7 @@ import {
   type RetryObserver
 } from "../RetryObserver.ts"
 import { RetryQuota, type Service as Quota } from "../RetryQuota.ts"
-import type { Outcome } from "../SendGate.ts"
+import type { Outcome, SendGate } from "../SendGate.ts"
 
 /** Boundaries in seconds: those that OpenTelemetry recommends for HTTP request durations, and two more. */
 const seconds = (name: string, description: string) =>
@@ -169,56 +170,6 @@ export const quotaEmptySince: Metric.Gauge<number> = Metric.gauge("retry_quota_e
 })
 
 /**
- * Send tokens added to the adaptive limiter per second, of each resource.
- *
- * @category metrics
- * @since 0.1.0
- */
-export const fillRate: Metric.Gauge<number> = Metric.gauge("retry_fill_rate", {
-  description: "Send tokens that flow into the adaptive limiter per second"
-})
-
-/**
- * How many sends the concurrency limiter of a resource allows in flight.
- *
- * @category metrics
- * @since 0.1.0
- */
-export const concurrencyLimit: Metric.Gauge<number> = Metric.gauge("retry_concurrency_limit", {
-  description: "How many sends may be in flight"
-})
-
-/**
- * Sends in flight behind the concurrency limiter of a resource.
- *
- * @category metrics
- * @since 0.1.0
- */
-export const concurrencyInFlight: Metric.Gauge<number> = Metric.gauge("retry_concurrency_in_flight", {
-  description: "Sends in flight"
-})
-
-/**
- * Sends waiting for the concurrency limiter of a resource.
- *
- * @category metrics
- * @since 0.1.0
- */
-export const concurrencyWaiting: Metric.Gauge<number> = Metric.gauge("retry_concurrency_waiting", {
-  description: "Sends that wait for a slot"
-})
-
-/**
- * The cool-down of a resource: 0 while sends pass, 1 while it opens, 2 while it is closed.
- *
- * @category metrics
- * @since 0.1.0
- */
-export const coolDownPhase: Metric.Gauge<number> = Metric.gauge("retry_cool_down_phase", {
-  description: "The cool-down: 0 free, 1 opening, 2 closed"
-})
-
-/**
  * Options of the metrics.
  *
  * @category models
@@ -252,8 +203,6 @@ type OutcomeLabel = "success" | "failure" | "unknown"
 
 const outcomes = { Success: "success", Failure: "failure", Unknown: "unknown" } as const
 
-const phases = { free: 0, opening: 1, closed: 2 } as const
-
 /** The metric of a resource, or of calls that name none. */
 const ownOf = (resource: string | undefined) => <Input, State>(metric: Metric.Metric<Input, State>) =>
   resource === undefined ? metric : Metric.withAttributes(metric, { resource })
@@ -277,8 +226,8 @@ class Series {
   readonly counted: ReturnType<typeof countedOf>
   private readonly own: ReturnType<typeof ownOf>
   private readonly hasGauges: boolean
-  /** What its gauges show. */
-  private readonly shown = new Map<Metric.Gauge<number>, WeakRef<object>>()
+  /** What its gauges show, by what it is to the call. */
+  private readonly shown = new Map<string, WeakRef<object>>()
   private emptySinceSeconds = 0
   /** The lowest cost of a retry so far. */
   private cheapest = Infinity
@@ -294,16 +243,15 @@ class Series {
     if (!this.hasGauges) return
     const quota = Context.getOrUndefined(context, RetryQuota)
     if (quota !== undefined) this.showQuota(quota, context)
-    const adaptive = Context.getOrUndefined(context, AdaptiveRateLimiter)?.gate
-    if (adaptive !== undefined) this.live(fillRate, context, adaptive, (gate) => gate.fillRate)
-    const concurrency = Context.getOrUndefined(context, ConcurrencyLimiter)?.gate
-    if (concurrency !== undefined) {
-      this.live(concurrencyLimit, context, concurrency, (gate) => gate.limit)
-      this.live(concurrencyInFlight, context, concurrency, (gate) => gate.inFlight)
-      this.live(concurrencyWaiting, context, concurrency, (gate) => gate.waiting)
+    for (const { gateOf, tag } of shared.gates) {
+      const service = Context.getOrUndefined(context, tag)
+      const gate: SendGate | undefined = service === undefined ? undefined : gateOf(service)
+      if (gate === undefined || this.isShown(tag.key, gate)) continue
+      const clock = Context.get(context, Clock.Clock)
+      for (const { description, name, read } of gate.gauges ?? []) {
+        this.live(Metric.gauge(name, { description }), context, gate, (gate) => read(gate, monotonicMillis(clock)))
+      }
     }
-    const coolDown = Context.getOrUndefined(context, CoolDown)?.gate
-    if (coolDown !== undefined) this.live(coolDownPhase, context, coolDown, (gate) => phases[gate.phase])
   }
 
   /** A retry was paid for: the quota is not empty. */
@@ -331,11 +279,18 @@ class Series {
   }
 
   private showQuota({ store }: Quota, context: Caller): void {
+    if (this.isShown("quota", store)) return
     const clock = Context.get(context, Clock.Clock)
     const balanceOf = (of: Quota["store"]): number => of.balance(clock)
     this.live(quotaBalance, context, store, balanceOf)
     this.live(quotaCapacity, context, store, ({ capacity }) => capacity)
     this.live(quotaEmptySince, context, store, (of) => this.emptySince(balanceOf(of)))
+  }
+
+  private isShown(key: string, source: object): boolean {
+    if (this.shown.get(key)?.deref() === source) return true
+    this.shown.set(key, new WeakRef(source))
+    return false
   }
 
   /** A value that has been garbage collected is no longer shown. */
@@ -345,15 +300,13 @@ class Series {
     source: A,
     read: (source: A) => number
   ): void {
-    if (this.shown.get(gauge)?.deref() === source) return
     const ref = new WeakRef(source)
-    this.shown.set(gauge, ref)
     let value = NaN
     const registration = Metric.registerUnsafe(this.own(gauge), context, {
       get: () => {
         const present = ref.deref()
         if (present === undefined) registration.remove()
-        else value = read(present)
+        else value = look(() => read(present)) ?? NaN
         return { value }
       },
       update: () => undefined,

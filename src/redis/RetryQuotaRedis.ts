@@ -17,8 +17,8 @@
 
 import type * as Config from "effect/Config"
 import type * as Duration from "effect/Duration"
-import type * as Effect from "effect/Effect"
-import type * as Layer from "effect/Layer"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import type * as Redis from "effect/persistence/Redis"
 import type * as Scope from "effect/Scope"
 import { watchedQuota } from "../internal/sharing.ts"

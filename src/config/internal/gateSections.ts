@@ -25,7 +25,7 @@ import { validInFlight } from "../../quota/internal/inFlightBudget.ts"
 import { type StoreOptions, validStore } from "../../quota/internal/memoryStore.ts"
 import { validShare } from "../../quota/internal/shareBudget.ts"
 import * as RetryQuota from "../../RetryQuota.ts"
-import type { SendGate } from "../../SendGate.ts"
+import type { Gauge, SendGate } from "../../SendGate.ts"
 import { member, QuotaPart, type Shareable, shareable } from "./fleetQuota.ts"
 import { CurrentFleet } from "./fleetStores.ts"
 import { below, made } from "./policyReader.ts"
@@ -38,11 +38,15 @@ interface Live<E, Options> extends SendGate<E> {
 }
 
 /** A gate that can be switched off: then every send passes. */
-class Switched<E, Options, Gate extends Live<E, Options> = Live<E, Options>> implements SendGate<E>, Part {
+class Switched<E, Options> implements SendGate<E>, Part {
   /** Adds the service of this gate to a context. */
   readonly add: Part["add"]
 
-  constructor(protected readonly gate: Gate, public isOn: boolean, serviceOf: (self: any) => Context.Context<any>) {
+  constructor(
+    private readonly gate: Live<E, Options>,
+    public isOn: boolean,
+    serviceOf: (self: any) => Context.Context<any>
+  ) {
     const services = serviceOf(this)
     this.add = (context) => Context.merge(context, services) as AnyContext
   }
@@ -59,6 +63,13 @@ class Switched<E, Options, Gate extends Live<E, Options> = Live<E, Options>> imp
     return this.gate.isBlank
   }
 
+  get gauges(): ReadonlyArray<Gauge> | undefined {
+    return this.gate.gauges?.map((gauge) => ({
+      ...gauge,
+      read: (self: this, nowMillis) => gauge.read(self.gate, nowMillis)
+    }))
+  }
+
   isStrained(nowMillis: number): boolean {
     return this.isOn && this.gate.isStrained?.(nowMillis) === true
   }
@@ -68,13 +79,6 @@ class Switched<E, Options, Gate extends Live<E, Options> = Live<E, Options>> imp
   change(options: Options | undefined, clock: Clock.Clock): void {
     this.isOn = options !== undefined
     if (options !== undefined) this.gate.change(options, monotonicMillis(clock))
-  }
-}
-
-/** It is also asked for its rate. */
-class SwitchedLimiter<E> extends Switched<E, AdaptiveOptions<E>, AdaptiveGate<E>> {
-  get fillRate(): number {
-    return this.gate.fillRate
   }
 }
 
@@ -114,7 +118,7 @@ const limiter: Section = {
     const gate = Context.get(owner.context, CurrentFleet)?.limiter.gate(options, nowMillis) ??
       new AdaptiveGate(options, initial(options, nowMillis))
     const service = AdaptiveRateLimiter.serviceOf(gate)
-    const switched = new SwitchedLimiter(
+    const switched = new Switched(
       gate,
       input !== undefined,
       (gate) => Context.make(AdaptiveRateLimiter.AdaptiveRateLimiter, { ...service, gate })

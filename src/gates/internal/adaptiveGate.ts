@@ -5,7 +5,7 @@ import { monotonicMillis } from "../../internal/clock.ts"
 import * as Cubic from "../../internal/math/cubic.ts"
 import { Stateful } from "../../internal/savedState.ts"
 import { Waiters } from "../../internal/tokenLine.ts"
-import type { Outcome, Pass, Send, SendGate } from "../../SendGate.ts"
+import type { Gauge, Outcome, Pass, Send, SendGate } from "../../SendGate.ts"
 
 /** Valid options of a limiter. */
 export interface AdaptiveOptions<E> {
@@ -16,6 +16,12 @@ export interface AdaptiveOptions<E> {
   /** The error of a send when there is no token for this many milliseconds. */
   readonly refused: (reason: "no-token" | "queue-full", millis: number) => E
 }
+
+const gauges: ReadonlyArray<Gauge> = [{
+  name: "retry_fill_rate",
+  description: "Send tokens that flow into the adaptive limiter per second",
+  read: (gate: AdaptiveGate<unknown>) => gate.fillRate
+}]
 
 /** How long the resource counts as strained after a throttle: as long as after a cut of a concurrency limit. */
 const strainedMillis = 10_000
@@ -46,6 +52,10 @@ export class AdaptiveGate<E> extends Stateful<Cubic.Cubic> implements SendGate<E
 
   get order(): number {
     return 400
+  }
+
+  get gauges(): ReadonlyArray<Gauge> {
+    return gauges
   }
 
   get fillRate(): number {

@@ -9,7 +9,7 @@ import type { ConcurrencySample } from "../../internal/math/concurrencyLimit.ts"
 import { isRefusal } from "../../internal/refused.ts"
 import { Stateful } from "../../internal/savedState.ts"
 import { Line, type Moment } from "../../internal/waitingLine.ts"
-import type { Outcome, Pass, Send, SendGate } from "../../SendGate.ts"
+import type { Gauge, Outcome, Pass, Send, SendGate } from "../../SendGate.ts"
 
 /** What changes a limit. */
 interface ConcurrencyRule<State> {
@@ -79,6 +79,24 @@ interface Level {
   readonly pausedUntilMillis: number
 }
 
+const gauges: ReadonlyArray<Gauge> = [
+  {
+    name: "retry_concurrency_limit",
+    description: "How many sends may be in flight",
+    read: (gate: ConcurrencyGate<unknown>) => gate.limit
+  },
+  {
+    name: "retry_concurrency_in_flight",
+    description: "Sends in flight",
+    read: (gate: ConcurrencyGate<unknown>) => gate.inFlight
+  },
+  {
+    name: "retry_concurrency_waiting",
+    description: "Sends that wait for a slot",
+    read: (gate: ConcurrencyGate<unknown>) => gate.waiting
+  }
+]
+
 /** The gate of a concurrency limiter: it bounds the sends in flight. */
 export class ConcurrencyGate<E> extends Stateful<Level> implements SendGate<E> {
   readonly name = "ConcurrencyLimiter"
@@ -109,6 +127,10 @@ export class ConcurrencyGate<E> extends Stateful<Level> implements SendGate<E> {
       isOpen: (at) => this.isOpen(at),
       refused: (reason) => options.refused(reason, this.limit)
     })
+  }
+
+  get gauges(): ReadonlyArray<Gauge> {
+    return gauges
   }
 
   /** Switches to other options. Sends in flight still count; a different rule starts from its initial state. */

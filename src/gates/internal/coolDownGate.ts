@@ -7,7 +7,7 @@ import { monotonicMillis } from "../../internal/clock.ts"
 import { type Linked, List } from "../../internal/linkedList.ts"
 import { Stateful } from "../../internal/savedState.ts"
 import { Line } from "../../internal/waitingLine.ts"
-import type { Outcome, Pass, Send, SendGate } from "../../SendGate.ts"
+import type { Gauge, Outcome, Pass, Send, SendGate } from "../../SendGate.ts"
 
 /** Valid options of a cool-down. */
 export interface CoolDownOptions<E> {
@@ -115,6 +115,14 @@ const succeeded = (state: Cooling, now: number): Cooling => ({
   allowed: state.allowed + 1
 })
 
+const phases = { free: 0, opening: 1, closed: 2 }
+
+const gauges: ReadonlyArray<Gauge> = [{
+  name: "retry_cool_down_phase",
+  description: "The cool-down: 0 free, 1 opening, 2 closed",
+  read: (gate: CoolDownGate<unknown>) => phases[gate.phase]
+}]
+
 /**
  * The gate of a cool-down. `"free"`: sends pass. `"closed"`: none does until the server's hint is over. `"opening"`:
  * one does, then one more for each that succeeds, with gaps between those held back, until as many pass as wanted to.
@@ -141,6 +149,10 @@ export class CoolDownGate<E> extends Stateful<Cooling> implements SendGate<E> {
       isOpen: ({ nowMillis }) => this.opens(nowMillis),
       refused: (reason, now) => this.refusal(reason === "full" ? "closed" : reason, now)
     })
+  }
+
+  get gauges(): ReadonlyArray<Gauge> {
+    return gauges
   }
 
   get phase(): Cooling["phase"] {

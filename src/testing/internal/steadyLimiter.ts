@@ -6,7 +6,7 @@ import { AdaptiveGate } from "../../gates/internal/adaptiveGate.ts"
 import { also, checks, checksOf } from "../../internal/checks.ts"
 import { monotonicMillis } from "../../internal/clock.ts"
 import * as Cubic from "../../internal/math/cubic.ts"
-import type { Pass, Send } from "../../SendGate.ts"
+import type { Pass, Send, SendGate } from "../../SendGate.ts"
 import { watched } from "./witnessGate.ts"
 
 const constructorName = "TestLimiter.layer"
@@ -81,9 +81,8 @@ export interface SteadyLimiterOptions extends Pick<AdaptiveRateLimiter.Options, 
 }
 
 /** A gate around a limiter's gate that counts the sends it lets pass, and ignores responses. */
-class Steady implements AdaptiveRateLimiter.Gate {
+class Steady implements SendGate<AdaptiveRateLimiter.RateLimitExceeded> {
   readonly order: number
-  readonly fillRate: number
   /** Sends that have passed and were not canceled. */
   sent = 0
   /** Passes neither settled nor canceled. */
@@ -91,7 +90,6 @@ class Steady implements AdaptiveRateLimiter.Gate {
 
   constructor(private readonly gate: Gate) {
     this.order = gate.order
-    this.fillRate = gate.fillRate
   }
 
   enter(send: Send) {

@@ -94,7 +94,6 @@ const steady = (limiter: AdaptiveRateLimiter.Service): AdaptiveRateLimiter.Servi
     ...limiter,
     gate: {
       order: gate.order,
-      fillRate: gate.fillRate,
       enter: (send) => {
         const { attempt, context, nowMillis } = send
         const hold: typeof send.hold = (pass) => send.hold({ cancel: () => pass.cancel(), settle: () => {} })
