@@ -16,6 +16,7 @@ import * as RetryStrategy from "effect-retry/RetryStrategy"
 import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
 import * as CoolDown from "effect-retry/CoolDown"
 import * as Hedge from "effect-retry/Hedge"
+import * as RetryConfig from "effect-retry/RetryConfig"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -295,6 +296,39 @@ describe("RetryMetrics, gauges", () => {
       assert.strictEqual(later["retry_quota_balance"], 461)
     }).pipe(
       Effect.provide([RetryQuota.layer(), ConcurrencyLimiter.layer(), CoolDown.layer(), metered]),
+      ownRegistry
+    ))
+
+  it.effect("are those that a gate of the user's brings, but for one that throws", () =>
+    Effect.gen(function*() {
+      class Own extends SendGate.Service<Own>()("test/RetryMetrics/gauges") {}
+      const pass: SendGate.Pass = { settle: () => undefined, cancel: () => undefined }
+      const gauges: ReadonlyArray<SendGate.Gauge> = [
+        { name: "own_open", description: "Whether it is open", read: (gate) => gate.order },
+        { name: "own_clock", description: "When it was read", read: (_gate, nowMillis) => nowMillis },
+        { name: "own_slip", description: "A slip", read: ({ nothing }) => nothing.there }
+      ]
+      const gate = SendGate.layer(Own, { order: 7, gauges, enter: (send) => send.hold(pass) })
+      yield* Effect.provide(withRetry(Effect.succeed(1), policy), gate)
+      yield* TestClock.adjust("1 second")
+      const shown = yield* reading(/own/)
+      assert.strictEqual(shown["own_open"], 7)
+      assert.strictEqual(shown["own_clock"], 1000)
+    }).pipe(Effect.provide(metered), ownRegistry))
+
+  it.effect("are those of a resource of RetryConfig", () =>
+    Effect.gen(function*() {
+      yield* withRetry(Effect.succeed(1), policy).pipe(Effect.provide(RetryConfig.resource("orders")))
+      assert.deepStrictEqual(yield* reading(/fill_rate|concurrency|cool_down/), {
+        "retry_fill_rate resource=orders": 0.5,
+        "retry_concurrency_limit resource=orders": 20,
+        "retry_concurrency_in_flight resource=orders": 0,
+        "retry_concurrency_waiting resource=orders": 0,
+        "retry_cool_down_phase resource=orders": 0
+      })
+    }).pipe(
+      Effect.provide(RetryConfig.layer({ default: { limiter: {}, concurrency: {}, coolDown: {} } })),
+      Effect.provide(metered),
       ownRegistry
     ))
 
