@@ -24,12 +24,13 @@ import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { also, checkName, type Checks, checksOf, inside, rejectUnknown } from "../internal/checks.ts"
+import { also, checkName, type Checks, checksOf, rejectUnknown } from "../internal/checks.ts"
 import { clockOf, monotonicMillis } from "../internal/clock.ts"
 import { isObject } from "../internal/invalidField.ts"
 import { configured } from "../internal/layerConfig.ts"
 import type * as Cubic from "../internal/math/cubic.ts"
 import { named, type Names } from "../internal/namedServices.ts"
+import { validOptions } from "../internal/options.ts"
 import { Refused } from "../internal/refused.ts"
 import { asGate } from "../internal/shared.ts"
 import { watchedGate } from "../internal/sharing.ts"
@@ -38,6 +39,7 @@ import * as RetryInfo from "../RetryInfo.ts"
 import { CurrentResource } from "../RetryObserver.ts"
 import type * as SendGate from "../SendGate.ts"
 import { AdaptiveGate, type AdaptiveOptions, initial } from "./internal/adaptiveGate.ts"
+import { limiterOptions } from "./internal/adaptiveGate.ts"
 
 /**
  * A send rejected because there was no token, or no place in the queue. It was not sent, and no policy retries it.
@@ -149,7 +151,6 @@ export interface Options {
 
 /** What a saved state begins with. The rest of it follows from that. */
 const restored = (check: Checks, restore: State | undefined): Cubic.Saved | undefined => {
-  also(check, "restore")
   if (restore === undefined) return undefined
   if (!isObject(restore)) return check.reject("restore", restore, "an object")
   const { enabled } = restore
@@ -176,32 +177,18 @@ export const validated = (
   options: Options,
   check = checksOf("AdaptiveRateLimiter.make", options)
 ): AdaptiveOptions<RateLimitExceeded> => {
-  const {
-    beta = 0.7,
-    maxWaiters = 100_000,
-    measurementBucketDuration = 500,
-    minCapacity = 1,
-    minFillRate = 0.5,
-    restore,
-    scaleConstant = 0.4,
-    smoothing = 0.8,
-    onExceeded = "wait"
-  } = options
-  return rejectUnknown(check, options, {
-    restore: restored(check, restore),
-    cubic: {
-      beta: inside(check, "beta", beta),
-      minFillRate: check.positive("minFillRate", minFillRate),
-      minCapacity: check.between("minCapacity", minCapacity, 1, Number.MAX_SAFE_INTEGER),
-      scaleConstant: check.positive("scaleConstant", scaleConstant),
-      smoothing: check.between("smoothing", check.positive("smoothing", smoothing), 0, 1),
-      measurementBucketSeconds:
-        Math.max(1e-6, check.positiveDuration("measurementBucketDuration", measurementBucketDuration)) / 1000
-    },
-    onExceeded: check.oneOf("onExceeded", onExceeded, ["wait", "fail"]),
-    maxWaiters: check.count("maxWaiters", maxWaiters, 0),
+  const { maxWaiters, measurementBucketDurationMillis, onExceeded, ...curve } = validOptions(
+    check,
+    limiterOptions,
+    options
+  )
+  return {
+    restore: restored(check, options.restore),
+    cubic: { ...curve, measurementBucketSeconds: Math.max(1e-6, measurementBucketDurationMillis) / 1000 },
+    onExceeded,
+    maxWaiters,
     refused: (reason, millis) => new RateLimitExceeded({ reason, retryAfter: Duration.millis(millis) })
-  })
+  }
 }
 
 /**

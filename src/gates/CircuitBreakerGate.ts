@@ -21,7 +21,8 @@ import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
 import type * as Scope from "effect/Scope"
-import { checksOf, predicate, rejectUnknown } from "../internal/checks.ts"
+import { checksOf } from "../internal/checks.ts"
+import { callback, inCode, positiveDuration, type Valid as ValidOf, validOptions } from "../internal/options.ts"
 import { Refused } from "../internal/refused.ts"
 import { isRejected } from "../internal/rejection.ts"
 import * as RetryInfo from "../RetryInfo.ts"
@@ -95,29 +96,26 @@ const refusalOf = (key: string, cause: CircuitBreaker.CircuitBreakerError): Circ
     retryAfter: cause.reason._tag === "CircuitOpen" ? cause.reason.retryAfter : undefined
   })
 
+const circuitOptions = {
+  key: inCode,
+  isFailure: callback(isRejected),
+  probeTime: positiveDuration(60_000)
+}
+
 /** Valid options. */
-interface Valid {
+interface Valid extends ValidOf<typeof circuitOptions> {
   readonly key: string
-  readonly isFailure: (outcome: SendGate.Outcome) => boolean
-  readonly probeMillis: number
 }
 
 class CircuitGate implements SendGate.SendGate<CircuitRefused> {
   readonly name = "CircuitBreaker"
   readonly order = 150
-  private readonly key: string
-  private readonly isFailure: (outcome: SendGate.Outcome) => boolean
-  private readonly probeMillis: number
 
   constructor(
-    { isFailure, key, probeMillis }: Valid,
+    private readonly options: Valid,
     private readonly breaker: CircuitBreaker.CircuitBreaker,
     private readonly scope: Scope.Scope
-  ) {
-    this.key = key
-    this.isFailure = isFailure
-    this.probeMillis = probeMillis
-  }
+  ) {}
 
   /** The breaker runs what waits for the outcome of the send, in its own fiber. */
   enter(send: SendGate.Send): void | Effect.Effect<void, CircuitRefused> {
@@ -149,11 +147,11 @@ class CircuitGate implements SendGate.SendGate<CircuitRefused> {
   /** A probe that takes too long leaves its place to the next. */
   private inTime(outcome: Effect.Effect<CircuitBreaker.Outcome>): Effect.Effect<CircuitBreaker.Outcome> {
     const orElse = () =>
-      Effect.matchEffect(this.breaker.state(this.key), {
+      Effect.matchEffect(this.breaker.state(this.options.key), {
         onSuccess: ({ _tag }) => _tag === "HalfOpen" ? Effect.succeed(CircuitBreaker.ignored) : outcome,
         onFailure: () => outcome
       })
-    return Effect.timeoutOrElse(outcome, { duration: this.probeMillis, orElse })
+    return Effect.timeoutOrElse(outcome, { duration: this.options.probeTimeMillis, orElse })
   }
 
   private booked(
@@ -161,7 +159,7 @@ class CircuitGate implements SendGate.SendGate<CircuitRefused> {
     outcome: Effect.Effect<CircuitBreaker.Outcome>
   ): Effect.Effect<void, CircuitBreaker.CircuitBreakerError> {
     const executed = this.breaker.execute(outcome, {
-      key: this.key,
+      key: this.options.key,
       classify: (exit) => Exit.isSuccess(exit) ? exit.value : CircuitBreaker.ignored
     })
     return Effect.matchEffect(executed, {
@@ -172,19 +170,19 @@ class CircuitGate implements SendGate.SendGate<CircuitRefused> {
 
   private outcomeOf(outcome: SendGate.Outcome): CircuitBreaker.Outcome {
     if (outcome._tag === "Unknown") return CircuitBreaker.ignored
-    return outcome._tag === "Failure" && this.isFailure(outcome)
+    return outcome._tag === "Failure" && this.options.isFailure(outcome)
       ? CircuitBreaker.failure({ retryAfter: outcome.info?.retryAfter })
       : CircuitBreaker.success
   }
 
   private refused(exit: Exit.Exit<void, CircuitBreaker.CircuitBreakerError>): Effect.Effect<void, CircuitRefused> {
-    return Effect.mapError(exit, (error) => refusalOf(this.key, error))
+    return Effect.mapError(exit, (error) => refusalOf(this.options.key, error))
   }
 
   /** This failure may have opened the circuit. */
   private followed(send: SendGate.Send): Effect.Effect<void> {
     if (Context.getOrUndefined(send.context, CoolDown) === undefined) return Effect.void
-    return Effect.matchEffect(this.breaker.state(this.key), {
+    return Effect.matchEffect(this.breaker.state(this.options.key), {
       onSuccess: (state) => state._tag === "Open" ? this.closed(send, { ...state, _tag: "CircuitOpen" }) : Effect.void,
       onFailure: () => Effect.void
     })
@@ -218,13 +216,8 @@ export const make = (
 ): Effect.Effect<SendGate.SendGate<CircuitRefused>, never, CircuitBreaker.CircuitBreaker | Scope.Scope> => {
   const check = checksOf("CircuitBreakerGate.make", options)
   const { key } = options
-  check.names.add("key")
   if (typeof key !== "string") check.reject("key", key, "a string")
-  const valid = rejectUnknown(check, options, {
-    key,
-    isFailure: predicate(check, "isFailure", options.isFailure, isRejected),
-    probeMillis: check.positiveDuration("probeTime", options.probeTime, 60_000)
-  })
+  const valid = { ...validOptions(check, circuitOptions, options), key }
   return Effect.gen(function*() {
     return new CircuitGate(valid, yield* CircuitBreaker.CircuitBreaker, yield* Effect.scope)
   })

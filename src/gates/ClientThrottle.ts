@@ -20,9 +20,10 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
-import { checksOf, predicate, rejectUnknown } from "../internal/checks.ts"
+import { checksOf } from "../internal/checks.ts"
 import { monotonicMillis } from "../internal/clock.ts"
 import { configured } from "../internal/layerConfig.ts"
+import { validOptions } from "../internal/options.ts"
 import { Refused } from "../internal/refused.ts"
 import { isRejected } from "../internal/rejection.ts"
 import { asGate } from "../internal/shared.ts"
@@ -31,6 +32,7 @@ import type { InvalidOption } from "../InvalidOption.ts"
 import * as RetryInfo from "../RetryInfo.ts"
 import type * as SendGate from "../SendGate.ts"
 import { ThrottleGate, type ThrottleOptions } from "./internal/throttleGate.ts"
+import { throttleOptions } from "./internal/throttleGate.ts"
 
 /**
  * A send rejected by the throttle. It was not sent, and no policy retries it.
@@ -139,18 +141,10 @@ export class ClientThrottle extends asGate(
  *
  * @internal
  */
-export const validated = (options: Options): ThrottleOptions<ClientThrottled> => {
-  const check = checksOf("ClientThrottle.make", options)
-  const { k = 2, maxRejection = 0.9, window = 10_000 } = options
-  return rejectUnknown(check, options, {
-    k: check.between("k", k, 1, Number.MAX_VALUE),
-    windowMillis: check.positiveDuration("window", window),
-    maxRejection: check.between("maxRejection", maxRejection, 0, 1),
-    counts: check.oneOf("counts", options.counts, ["settled", "sent"], "settled"),
-    isRejection: predicate(check, "isRejection", options.isRejection, isRejected),
-    refused: (rejection) => new ClientThrottled({ rejection })
-  })
-}
+export const validated = (options: Options): ThrottleOptions<ClientThrottled> => ({
+  ...validOptions(checksOf("ClientThrottle.make", options), throttleOptions, options),
+  refused: (rejection) => new ClientThrottled({ rejection })
+})
 
 /**
  * Makes a throttle. Throws `InvalidOption` when an option is invalid.

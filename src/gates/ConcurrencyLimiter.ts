@@ -21,10 +21,10 @@ import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
 import type * as Scope from "effect/Scope"
 import { passing } from "../engine/scopedPass.ts"
-import { type Checks, checks, checksOf, inside, predicate, rejectUnknown } from "../internal/checks.ts"
-import { isTooSlow } from "../internal/classification/resource.ts"
+import { type Checks, checks, checksOf } from "../internal/checks.ts"
 import { configured } from "../internal/layerConfig.ts"
 import * as Concurrency from "../internal/math/concurrencyLimit.ts"
+import { validOptions } from "../internal/options.ts"
 import { Refused } from "../internal/refused.ts"
 import { asGate } from "../internal/shared.ts"
 import { watchedGate } from "../internal/sharing.ts"
@@ -32,7 +32,13 @@ import { guarded } from "../internal/tryGet.ts"
 import type { InvalidOption } from "../InvalidOption.ts"
 import * as RetryInfo from "../RetryInfo.ts"
 import type * as SendGate from "../SendGate.ts"
-import { ConcurrencyGate, type ConcurrencyOptions } from "./internal/concurrencyGate.ts"
+import {
+  ConcurrencyGate,
+  type ConcurrencyOptions,
+  concurrencyOptions,
+  outcomesBy,
+  ruleOptions
+} from "./internal/concurrencyGate.ts"
 
 /**
  * A send rejected because there was no free slot, or a retry because sends time out. It was not sent (attempts before it
@@ -176,19 +182,17 @@ const timedBelow = 4
  */
 export const adaptive = (options: AdaptiveOptions = {}): Rule => {
   const check = checksOf("ConcurrencyLimiter.adaptive", options)
-  const { decrease = 0.7, increase = 0.25, maximum = 1000, minimum = 0.1 } = options
+  const { slowerThanMillis, ...valid } = validOptions(check, ruleOptions, options)
+  const { initial, maximum, minimum } = valid
+  const usual = Math.min(Math.max(initial, minimum), maximum)
   const config: Concurrency.ConcurrencyConfig = {
-    minimum: check.positive("minimum", minimum),
+    ...valid,
     maximum: check.between("maximum", maximum, minimum, Number.MAX_SAFE_INTEGER),
-    initial: check.between("initial", options.initial ?? Math.min(Math.max(20, minimum), maximum), minimum, maximum),
-    increase: check.positive("increase", increase),
-    decrease: inside(check, "decrease", decrease),
+    initial: check.between("initial", options.initial === undefined ? usual : initial, minimum, maximum),
     usedShare: 0.5,
     minPauseMillis: 20,
     maxPauseMillis: 1000
   }
-  const slowMillis = check.positiveDuration("slowerThan", options.slowerThan, Infinity)
-  rejectUnknown(check, options)
   return {
     initial: Concurrency.initial(config),
     limit: ({ limit }: Concurrency.Concurrency) => limit,
@@ -196,12 +200,12 @@ export const adaptive = (options: AdaptiveOptions = {}): Rule => {
       Concurrency.next(
         state,
         config,
-        sample.outcome === "success" && (sample.rttMillis ?? 0) > slowMillis
+        sample.outcome === "success" && (sample.rttMillis ?? 0) > slowerThanMillis
           ? { ...sample, outcome: "refusal" }
           : sample
       ),
     isTimed: ({ limit, timeoutMillis }: Concurrency.Concurrency) =>
-      limit < timedBelow || timeoutMillis > 0 || slowMillis < Infinity,
+      limit < timedBelow || timeoutMillis > 0 || slowerThanMillis < Infinity,
     pauseMillis: (state: Concurrency.Concurrency, random: number) => Concurrency.pauseMillis(state, config, random),
     maxWaitMillis: Concurrency.maxWaitMillis,
     admitsRetries: Concurrency.admitsRetries,
@@ -299,21 +303,7 @@ export class ConcurrencyLimiter extends asGate(
   ({ gate }: Service) => gate
 ) {}
 
-const isTimeout = ({ error, info }: SendGate.Outcome): boolean => info?.timeout === true || isTooSlow(error)
-
 const always = () => true
-
-const isOverload = (outcome: SendGate.Outcome): boolean => {
-  const { info } = outcome
-  return info !== undefined && (info.throttling || info.retryAfter !== undefined || isTimeout(outcome))
-}
-
-/** What an outcome is for a rule; `undefined` if it is nothing. */
-const outcomes = (isDrop: (outcome: SendGate.Outcome) => boolean) => (outcome: SendGate.Outcome) => {
-  if (outcome._tag === "Success") return "success"
-  if (outcome._tag === "Unknown" || !isDrop(outcome)) return undefined
-  return isTimeout(outcome) ? "timeout" : "refusal"
-}
 
 /** What a rule computes, if it is a number. */
 const number = (value: number): number | undefined => value >= -Infinity ? value : undefined
@@ -350,19 +340,16 @@ const ruleOf = (check: Checks, rule: Rule) => {
  */
 export const validated = (options: Options): ConcurrencyOptions<ConcurrencyLimitExceeded> => {
   const check = checksOf("ConcurrencyLimiter.make", options)
-  const { maxWaiters = 10_000, rule: input = adaptive() } = options
-  check.names.add("rule")
+  const { isDrop, maxWaitMillis, ...valid } = validOptions(check, concurrencyOptions, options)
+  const { rule: input = adaptive() } = options
   const rule = ruleOf(check, input)
-  const maxWait = check.positiveDuration("maxWait", options.maxWait, 0)
-  return rejectUnknown(check, options, {
+  return {
+    ...valid,
     rule,
-    outcomeOf: outcomes(predicate(check, "isDrop", options.isDrop, isOverload)),
-    onExceeded: check.oneOf("onExceeded", options.onExceeded, ["wait", "fail"], "wait"),
-    maxWaitMillis: maxWait === 0 ? rule.maxWaitMillis : () => maxWait,
-    maxWaiters: check.count("maxWaiters", maxWaiters, 0),
-    order: check.oneOf("order", options.order, ["fifo", "lifo"], "fifo"),
+    outcomeOf: outcomesBy(isDrop),
+    maxWaitMillis: maxWaitMillis === undefined ? rule.maxWaitMillis : () => maxWaitMillis,
     refused: (reason, limit) => new ConcurrencyLimitExceeded({ reason, limit })
-  })
+  }
 }
 
 /**

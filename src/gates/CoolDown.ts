@@ -18,10 +18,11 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
-import { callable, checks, checksOf, rejectUnknown } from "../internal/checks.ts"
+import { callable, checks, checksOf } from "../internal/checks.ts"
 import { hintOfError, hintOfValue } from "../internal/classification/resource.ts"
 import { monotonicMillis, wallMillis } from "../internal/clock.ts"
 import { configured } from "../internal/layerConfig.ts"
+import { validOptions } from "../internal/options.ts"
 import { Refused } from "../internal/refused.ts"
 import { asGate } from "../internal/shared.ts"
 import { watchedGate } from "../internal/sharing.ts"
@@ -29,6 +30,7 @@ import type { InvalidOption } from "../InvalidOption.ts"
 import * as RetryInfo from "../RetryInfo.ts"
 import type * as SendGate from "../SendGate.ts"
 import { CoolDownGate, type CoolDownOptions } from "./internal/coolDownGate.ts"
+import { coolDownOptions } from "./internal/coolDownGate.ts"
 
 /**
  * A send to a resource that is cooling down. It was not sent, and no policy retries it.
@@ -147,17 +149,12 @@ export const validated = (
   options: Options,
   check = checksOf("CoolDown.make", options)
 ): CoolDownOptions<CoolingDown> => {
-  const { atMost = 60_000, hint = hintOf, maxWait = 2000, maxWaiters = 10_000, probeTime = 10_000, spread = 0.2 } =
-    options
-  return rejectUnknown(check, options, {
-    atMostMillis: check.positiveDuration("atMost", atMost),
-    spread: check.between("spread", spread, 0, 1),
-    maxWaitMillis: check.duration("maxWait", maxWait),
-    maxWaiters: check.count("maxWaiters", maxWaiters, 0),
-    probeMillis: check.positiveDuration("probeTime", probeTime),
+  const { hint = hintOf } = options
+  return {
+    ...validOptions(check, coolDownOptions, options),
     hint: callable(check, "hint", hint, "a function of an outcome"),
     refused: (reason, millis) => new CoolingDown({ reason, retryAfter: Duration.millis(Math.ceil(millis)) })
-  })
+  }
 }
 
 /**

@@ -20,12 +20,13 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import * as Layer from "effect/Layer"
-import { callable, type Checks, checks, checksOf, inside, rejectUnknown } from "../internal/checks.ts"
-import { type LimitName, limitNames } from "../internal/classification/tokenLimits.ts"
+import { callable, type Checks, checks, checksOf } from "../internal/checks.ts"
+import { limitNames } from "../internal/classification/tokenLimits.ts"
 import * as Facts from "../internal/classification/tokenUsage.ts"
 import { monotonicMillis } from "../internal/clock.ts"
 import { isObject } from "../internal/invalidField.ts"
 import { configured } from "../internal/layerConfig.ts"
+import { type Valid as ValidOf, validOptions } from "../internal/options.ts"
 import { Refused } from "../internal/refused.ts"
 import { asGate } from "../internal/shared.ts"
 import { watched } from "../internal/sharing.ts"
@@ -33,6 +34,7 @@ import type { InvalidOption } from "../InvalidOption.ts"
 import * as RetryInfo from "../RetryInfo.ts"
 import type * as SendGate from "../SendGate.ts"
 import { type Meter, TokenGate, type TokenOptions } from "./internal/tokenGate.ts"
+import { tokenOptions } from "./internal/tokenGate.ts"
 
 /**
  * A send rejected for lack of tokens. It was not sent, and no policy retries it.
@@ -272,40 +274,33 @@ export const usageOf: (value: unknown) => Usage | undefined = Facts.usageOf
 const refused: TokenOptions<TokenLimitExceeded>["refused"] = (reason, millis) =>
   new TokenLimitExceeded({ reason, retryAfter: Duration.millis(Math.ceil(millis)) })
 
-const timesOf = (check: Checks, { burst, maxWait, per = 60_000, share = 1, slack }: Options) => {
-  const perMillis = check.positiveDuration("per", per)
-  const burstMillis = check.positiveDuration("burst", burst, perMillis)
+type Valid = ValidOf<typeof tokenOptions>
+
+const timesOf = (
+  check: Checks,
+  { burst, slack }: Options,
+  { perMillis, burstMillis = perMillis, slackMillis = burstMillis / 50, maxWaitMillis = 2 * perMillis }: Valid
+) => {
   if (burstMillis > perMillis) check.reject("burst", burst, "a duration of at most per")
-  const slackMillis = check.duration("slack", slack, burstMillis / 50)
   if (slackMillis >= burstMillis) check.reject("slack", slack, "a duration below burst")
-  return {
-    perMillis,
-    burstMillis,
-    slackMillis,
-    share: inside(check, "share", share, [0, 1 + Number.EPSILON]),
-    maxWaitMillis: check.positiveDuration("maxWait", maxWait, 2 * perMillis)
-  }
+  return { perMillis, burstMillis, slackMillis, maxWaitMillis }
 }
 
 const validated = (options: Options): TokenOptions<TokenLimitExceeded> => {
   const check = checksOf("TokenLimiter.make", options)
-  const { estimate = {}, maxWaiters = 10_000, usage = usageOf } = options
-  callable(check, "usage", usage, "a function of a value")
-  const ceilingOf = (name: LimitName) => check.count(name, options[name] ?? Infinity, 1)
+  const valid = validOptions(check, tokenOptions, options)
+  const { estimate = {}, usage = usageOf } = options
   const { input = 1000, output = 1000 } = expectedOf(validEstimate(check, estimate))!
-  check.names.add("estimate")
-  return rejectUnknown(check, options, {
-    ...timesOf(check, options),
-    ceilings: limitNames.map(ceilingOf),
-    countsCached: check.oneOf("cachedInput", options.cachedInput, ["free", "counted"], "free") === "counted",
+  return {
+    ...valid,
+    ...timesOf(check, options, valid),
+    ceilings: limitNames.map((name) => valid[name]),
     estimate: { input, output },
-    usage: usage as TokenOptions<TokenLimitExceeded>["usage"],
+    usage: callable(check, "usage", usage, "a function of a value") as TokenOptions<TokenLimitExceeded>["usage"],
     estimateOf: (context) => expectedOf(Context.get(context, CurrentEstimate)),
     meterOf: (context) => Context.get(context, CurrentMeter),
-    onExceeded: check.oneOf("onExceeded", options.onExceeded, ["wait", "fail"], "wait"),
-    maxWaiters: check.count("maxWaiters", maxWaiters, 0),
     refused
-  })
+  }
 }
 
 /**

@@ -103,20 +103,16 @@ export const also = (check: Checks, ...names: ReadonlyArray<string>): void => {
   for (const name of names) check.names.add(name)
 }
 
-/** A number above one and below another. */
-export const inside = (check: Checks, field: string, value: number, [minimum, maximum] = [0, 1]): number => {
-  const isInside = value > minimum! && value < maximum!
-  return isInside
-    ? check.amount(field, value)
-    : check.reject(field, value, `a number above ${minimum} and below ${maximum}`)
-}
+/** A number above 0 and below 1. */
+export const inside = (check: Checks, field: string, value: number): number =>
+  value > 0 && value < 1 ? check.amount(field, value) : check.reject(field, value, "a number above 0 and below 1")
 
 /** True or false, by default false. */
-export const flag = (check: Checks, field: string, value: boolean | undefined): boolean => {
+export const flag = (check: Checks, field: string, value: boolean = false): boolean => {
   check.names.add(field)
-  if (value !== undefined && typeof value !== "boolean") return check.reject(field, value, "true or false")
+  if (typeof value !== "boolean") return check.reject(field, value, "true or false")
   if (value) check.input[field] = true
-  return value === true
+  return value
 }
 
 /** Rejects what is not the name of a resource. */
@@ -142,10 +138,8 @@ export const predicate = <F extends (outcome: any) => boolean>(
 
 /** `Duration` reads NaN as zero, so numbers, alone or in an array or object, are checked first. */
 const toMillis = (input: Duration.Input | undefined): number | undefined => {
-  if (typeof input === "number") return Number.isNaN(input) ? undefined : input
-  if (typeof input === "object" && input !== null && Object.values(input).some((part) => Number.isNaN(part))) {
-    return undefined
-  }
+  if (typeof input === "number") return input
+  if (typeof input === "object" && input !== null && Object.values(input).some(Number.isNaN)) return undefined
   try {
     return Duration.toMillis(Duration.fromInputUnsafe(input!))
   } catch {

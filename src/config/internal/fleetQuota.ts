@@ -7,7 +7,16 @@ import { type StoreOptions, validStore } from "../../quota/internal/memoryStore.
 import { ReplaceableStore } from "../../quota/internal/replaceableStore.ts"
 import { ResizableStore } from "../../quota/internal/resizableStore.ts"
 import * as RetryQuota from "../../RetryQuota.ts"
-import { CurrentFleet, type Fleet, type FleetOptions, type FleetPart, type Owner } from "./fleetStores.ts"
+import {
+  CurrentFleet,
+  fallbackOptions,
+  type Fleet,
+  type FleetOptions,
+  fleetOptions,
+  fleetOptionsOf,
+  type FleetPart,
+  type Owner
+} from "./fleetStores.ts"
 import { below, made } from "./policyReader.ts"
 import type { Part, Surroundings } from "./resourcePart.ts"
 
@@ -18,21 +27,10 @@ export interface Shareable<Options> {
   readonly shared: FleetOptions | undefined
 }
 
-const everywhere = ["name", "prefix", "timeout", "fallbackTime"]
-
-/** The keys below `redis`, by section. */
-const keys: { readonly [Key in keyof Fleet]: ReadonlyArray<string> } = {
-  quota: [...everywhere, "leaseTime", "idleTimeToLive", "flushInterval", "fallback"],
-  limiter: [...everywhere, "lookInterval", "idleTimeToLive"],
-  coolDown: [...everywhere, "lookInterval"]
-}
-
-const fallbackKeys = ["capacity", "initial", "refillPerSecond"]
-
 const checkFallback = (fallback: unknown, path: Path): void => {
   if (fallback === undefined) return
   if (!isObject(fallback)) return refuse(path, fallback, "an object")
-  rejectUnknownKeys(fallback, fallbackKeys, path)
+  rejectUnknownKeys(fallback, Object.keys(fallbackOptions), path)
 }
 
 /** Reads a section: its own options, and below `redis` how it is shared. */
@@ -45,7 +43,7 @@ export const shareable = <Options>(section: keyof Fleet, validated: (own: object
   const options = validated(own)
   if (redis === undefined) return { options, shared: undefined }
   const at = [...path, "redis"]
-  const input = below(redis, keys[section], at)
+  const input = below(redis, Object.keys({ ...fleetOptions, ...fleetOptionsOf[section] }), at)
   checkFallback(input["fallback"], [...at, "fallback"])
   // Which processes would share it is not said by a default: each resource has its own.
   if (path[0] === "default" && input["name"] !== undefined) {

@@ -2,9 +2,50 @@ import type * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import type { AdaptiveGate, AdaptiveOptions } from "../../gates/internal/adaptiveGate.ts"
 import type { CoolDownGate } from "../../gates/internal/coolDownGate.ts"
+import { amount, count, duration, inCode, optional, positive, positiveDuration, word } from "../../internal/options.ts"
 import type { AnyContext } from "../../internal/shared.ts"
 import type { RetryQuotaStore } from "../../RetryQuotaStore.ts"
 import type { SendGate } from "../../SendGate.ts"
+
+/** The options of a quota, as `RetryQuota` checks them: every program with retries loads that, and nothing of this. */
+export const quotaOptions = {
+  capacity: positive(500),
+  initial: optional(amount()),
+  refillPerSecond: amount(0),
+  successIncrement: amount(1),
+  firstAttemptCost: amount(0),
+  onExceeded: word("stop", "wait"),
+  maxWaiters: count(0, 100_000)
+}
+
+/** How a section is shared, whatever it is. */
+export const fleetOptions = {
+  name: inCode,
+  prefix: inCode,
+  timeout: positiveDuration(50),
+  fallbackTime: positiveDuration(1000)
+}
+
+const lookInterval = positiveDuration(250)
+
+/** How each section is shared besides. */
+export const fleetOptionsOf = {
+  quota: {
+    leaseTime: positiveDuration(120_000),
+    idleTimeToLive: optional(positiveDuration()),
+    flushInterval: duration(100),
+    fallback: inCode
+  },
+  limiter: { lookInterval, idleTimeToLive: positiveDuration(600_000) },
+  coolDown: { lookInterval }
+}
+
+/** The quota of a process that decides alone. */
+export const fallbackOptions = {
+  capacity: optional(positive()),
+  initial: optional(amount()),
+  refillPerSecond: optional(amount())
+}
 
 /** The checked options of what a fleet shares. Only who made them reads them. */
 export interface FleetOptions {

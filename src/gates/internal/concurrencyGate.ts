@@ -3,9 +3,21 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Random from "effect/Random"
 import { findCause, isFinalCause } from "../../internal/classification/errorCodes.ts"
+import { isTooSlow } from "../../internal/classification/resource.ts"
 import { statusOf } from "../../internal/classification/wire.ts"
 import { monotonicMillis } from "../../internal/clock.ts"
 import type { ConcurrencySample } from "../../internal/math/concurrencyLimit.ts"
+import {
+  callback,
+  count,
+  fraction,
+  inCode,
+  optional,
+  positive,
+  positiveDuration,
+  type Valid,
+  word
+} from "../../internal/options.ts"
 import { isRefusal } from "../../internal/refused.ts"
 import { Stateful } from "../../internal/savedState.ts"
 import { Line, type Moment } from "../../internal/waitingLine.ts"
@@ -27,15 +39,48 @@ interface ConcurrencyRule<State> {
   readonly admitsRetries: (state: State, sinceDropMillis: number) => boolean
 }
 
+/** The options of an adaptive limit. */
+export const ruleOptions = {
+  initial: positive(20),
+  minimum: positive(0.1),
+  maximum: positive(1000),
+  increase: positive(0.25),
+  decrease: fraction(0.7),
+  slowerThan: positiveDuration(Infinity)
+}
+
+const isTimeout = ({ error, info }: Outcome): boolean => info?.timeout === true || isTooSlow(error)
+
+const isOverload = (outcome: Outcome): boolean => {
+  const { info } = outcome
+  return info !== undefined && (info.throttling || info.retryAfter !== undefined || isTimeout(outcome))
+}
+
+/** The options of a limiter. */
+export const concurrencyOptions = {
+  rule: inCode,
+  isDrop: callback(isOverload),
+  onExceeded: word("wait", "fail"),
+  maxWait: optional(positiveDuration()),
+  maxWaiters: count(0, 10_000),
+  order: word("fifo", "lifo")
+}
+
+/** What an outcome is for a rule; `undefined` if it is nothing. */
+export const outcomesBy = (isDrop: (outcome: Outcome) => boolean) => (outcome: Outcome) => {
+  if (outcome._tag === "Success") return "success"
+  if (outcome._tag === "Unknown" || !isDrop(outcome)) return undefined
+  return isTimeout(outcome) ? "timeout" : "refusal"
+}
+
 /** Valid options of a limiter. */
-export interface ConcurrencyOptions<E> {
+export interface ConcurrencyOptions<E>
+  extends Pick<Valid<typeof concurrencyOptions>, "onExceeded" | "maxWaiters" | "order">
+{
   readonly rule: ConcurrencyRule<any>
   /** What an outcome is for the rule; `undefined` if it is nothing. */
   readonly outcomeOf: (outcome: Outcome) => ConcurrencySample["outcome"] | undefined
-  readonly onExceeded: "wait" | "fail"
   readonly maxWaitMillis: (rule: any) => number
-  readonly maxWaiters: number
-  readonly order: "fifo" | "lifo"
   readonly refused: (reason: "full" | "queue-full" | "timing-out", limit: number) => E
 }
 

@@ -5,17 +5,23 @@ import * as Effect from "effect/Effect"
 import type * as Random from "effect/Random"
 import { monotonicMillis } from "../../internal/clock.ts"
 import { type Linked, List } from "../../internal/linkedList.ts"
+import { count, duration, inCode, positiveDuration, share, type Valid } from "../../internal/options.ts"
 import { Stateful } from "../../internal/savedState.ts"
 import { Line } from "../../internal/waitingLine.ts"
 import type { Gauge, Outcome, Pass, Send, SendGate } from "../../SendGate.ts"
 
+/** The options of a cool-down. */
+export const coolDownOptions = {
+  atMost: positiveDuration(60_000),
+  spread: share(0.2),
+  maxWait: duration(2000),
+  maxWaiters: count(0, 10_000),
+  probeTime: positiveDuration(10_000),
+  hint: inCode
+}
+
 /** Valid options of a cool-down. */
-export interface CoolDownOptions<E> {
-  readonly atMostMillis: number
-  readonly spread: number
-  readonly maxWaitMillis: number
-  readonly maxWaiters: number
-  readonly probeMillis: number
+export interface CoolDownOptions<E> extends Valid<typeof coolDownOptions> {
   readonly hint: (outcome: Outcome) => Duration.Duration | undefined
   readonly refused: (reason: "closed" | "queue-full", millis: number) => E
 }
@@ -296,7 +302,7 @@ export class CoolDownGate<E> extends Stateful<Cooling> implements SendGate<E> {
    * start, or another process does.
    */
   private forget(now: number): void {
-    const since = now - this.options.probeMillis
+    const since = now - this.options.probeTimeMillis
     for (let { first } = this.sends; first !== undefined && first.sentMillis <= since; { first } = this.sends) {
       this.sends.remove(first)
     }
@@ -320,7 +326,7 @@ export class CoolDownGate<E> extends Stateful<Cooling> implements SendGate<E> {
     }
     const opensMillis = this.sends.size < allowed
       ? this.nextMillis
-      : this.sends.first!.sentMillis + this.options.probeMillis
+      : this.sends.first!.sentMillis + this.options.probeTimeMillis
     return Math.max(0, opensMillis - now)
   }
 

@@ -1,15 +1,21 @@
 import * as Effect from "effect/Effect"
 import type * as Random from "effect/Random"
 import { Window } from "../../internal/math/slidingWindow.ts"
+import { callback, factor, positiveDuration, share, type Valid, word } from "../../internal/options.ts"
+import { isRejected } from "../../internal/rejection.ts"
 import type { Outcome, Pass, Send, SendGate } from "../../SendGate.ts"
 
+/** The options of a throttle. */
+export const throttleOptions = {
+  k: factor(2),
+  window: positiveDuration(10_000),
+  maxRejection: share(0.9),
+  counts: word("settled", "sent"),
+  isRejection: callback(isRejected)
+}
+
 /** Valid options of a throttle. */
-export interface ThrottleOptions<E> {
-  readonly k: number
-  readonly windowMillis: number
-  readonly maxRejection: number
-  readonly counts: "settled" | "sent"
-  readonly isRejection: (outcome: Outcome) => boolean
+export interface ThrottleOptions<E> extends Valid<typeof throttleOptions> {
   readonly refused: (rejection: number) => E
 }
 

@@ -7,6 +7,16 @@ import { merged, type Usage } from "../../internal/classification/tokenUsage.ts"
 import { statusOf } from "../../internal/classification/wire.ts"
 import { monotonicMillis } from "../../internal/clock.ts"
 import * as Allowances from "../../internal/math/tokenAllowance.ts"
+import {
+  count,
+  duration,
+  inCode,
+  optional,
+  positiveDuration,
+  type Valid,
+  weight,
+  word
+} from "../../internal/options.ts"
 import { Stateful } from "../../internal/savedState.ts"
 import type { AnyContext } from "../../internal/shared.ts"
 import { look } from "../../internal/tryGet.ts"
@@ -19,18 +29,37 @@ interface Expected {
   readonly output?: number | undefined
 }
 
+const ceiling = count(1, Infinity)
+
+/** The options of a limiter. */
+export const tokenOptions = {
+  requests: ceiling,
+  tokens: ceiling,
+  inputTokens: ceiling,
+  outputTokens: ceiling,
+  per: positiveDuration(60_000),
+  burst: optional(positiveDuration()),
+  slack: optional(duration()),
+  share: weight(1),
+  cachedInput: word("free", "counted"),
+  estimate: inCode,
+  usage: inCode,
+  onExceeded: word("wait", "fail"),
+  maxWait: optional(positiveDuration()),
+  maxWaiters: count(0, 10_000)
+}
+
 /** Valid options of a limiter. */
-export interface TokenOptions<E> extends Allowances.AllowanceConfig {
+export interface TokenOptions<E>
+  extends Allowances.AllowanceConfig, Pick<Valid<typeof tokenOptions>, "cachedInput" | "onExceeded" | "maxWaiters">
+{
   /** For requests, tokens, input tokens and output tokens; `Infinity` if only the server knows. */
   readonly ceilings: ReadonlyArray<number>
   readonly estimate: { readonly input: number; readonly output: number }
-  readonly countsCached: boolean
   readonly usage: (value: unknown) => Usage | undefined
   readonly estimateOf: (context: AnyContext) => Expected | undefined
   readonly meterOf: (context: AnyContext) => Meter | undefined
-  readonly onExceeded: "wait" | "fail"
   readonly maxWaitMillis: number
-  readonly maxWaiters: number
   readonly refused: (reason: "exceeded" | "queue-full", millis: number) => E
 }
 
@@ -212,7 +241,7 @@ export class TokenGate<E> extends Stateful<TokenState> implements SendGate<E> {
   used(reservation: Reservation, { cached = 0, input, output }: Partial<Usage> = {}, nowMillis: number): void {
     let used = reservation.amounts
     if (input !== undefined && output !== undefined) {
-      used = amountsOf(this.options.countsCached ? input + cached : input, output)
+      used = amountsOf(this.options.cachedInput === "counted" ? input + cached : input, output)
       const { allowances: [, tokens, inputs, outputs] } = this.state
       this.inputs.add(Allowances.most(tokens!, Allowances.most(inputs!, used[2])))
       this.outputs.add(Allowances.most(tokens!, Allowances.most(outputs!, used[3])))

@@ -5,7 +5,7 @@ import { headerIn, headersOf } from "./wire.ts"
 /** What is limited. */
 export const limitNames = ["requests", "tokens", "inputTokens", "outputTokens"] as const
 
-export type LimitName = typeof limitNames[number]
+type LimitName = typeof limitNames[number]
 
 /** For each limit, the names of the headers for it and for what is left of it. */
 const headers: { readonly [Of in LimitName]: ReadonlyArray<(of: "limit" | "remaining") => string> } = {

@@ -1,9 +1,11 @@
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
+import { fleetOptionsOf } from "../../config/internal/fleetStores.ts"
 import * as CoolDown from "../../gates/CoolDown.ts"
 import { CoolDownGate, type CoolDownOptions, type Peers } from "../../gates/internal/coolDownGate.ts"
 import { checksOf } from "../../internal/checks.ts"
+import { readOptions } from "../../internal/options.ts"
 import {
   anytime,
   type Connect,
@@ -225,9 +227,9 @@ export const validated = (
 ): Valid => {
   const check = checksOf("CoolDownRedis.make", options)
   const { key, name, times } = validShared(check, options, "cool-down:")
-  const lookMillis = check.positiveDuration("lookInterval", options.lookInterval, 250)
+  const { lookIntervalMillis: lookMillis } = readOptions(check, fleetOptionsOf.coolDown, options)
   const gate = CoolDown.validated(options, check)
-  const { atMostMillis, probeMillis } = gate
+  const { atMostMillis, probeTimeMillis: probeMillis } = gate
   return { name, gate, terms: { settings: { key, probeMillis, atMostMillis }, lookMillis }, times }
 }
 

@@ -5,8 +5,10 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Redis from "effect/persistence/Redis"
 import type * as Scope from "effect/Scope"
-import { also, type Checks } from "../../internal/checks.ts"
+import { fleetOptions } from "../../config/internal/fleetStores.ts"
+import type { Checks } from "../../internal/checks.ts"
 import { configured } from "../../internal/layerConfig.ts"
+import { readOptions } from "../../internal/options.ts"
 import type { InvalidOption } from "../../InvalidOption.ts"
 import {
   type Connect,
@@ -44,17 +46,14 @@ const escaped = (name: string): string =>
 
 /** The options of everything that is shared, checked. */
 export const validShared = (check: Checks, options: SharedOptions, defaultPrefix: string) => {
-  const { fallbackTime, name, prefix, timeout } = options
-  also(check, "name", "prefix")
+  const { name, prefix } = options
+  const { fallbackTimeMillis, timeoutMillis } = readOptions(check, fleetOptions, options)
   if (typeof name !== "string" || name === "") check.reject("name", name, "a non-empty string")
   if (prefix !== undefined && typeof prefix !== "string") check.reject("prefix", prefix, "a string")
   return {
     name,
     key: (prefix ?? defaultPrefix) + escaped(name),
-    times: {
-      timeoutMillis: check.positiveDuration("timeout", timeout, 50),
-      retryMillis: check.positiveDuration("fallbackTime", fallbackTime, 1000)
-    }
+    times: { timeoutMillis, retryMillis: fallbackTimeMillis }
   }
 }
 

@@ -1,10 +1,12 @@
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import { fleetOptionsOf } from "../../config/internal/fleetStores.ts"
 import * as AdaptiveRateLimiter from "../../gates/AdaptiveRateLimiter.ts"
 import { AdaptiveGate, type AdaptiveOptions, initial } from "../../gates/internal/adaptiveGate.ts"
 import { checksOf } from "../../internal/checks.ts"
 import { clockOf, monotonicMillis } from "../../internal/clock.ts"
 import * as Cubic from "../../internal/math/cubic.ts"
+import { readOptions } from "../../internal/options.ts"
 import type { Outcome, Send } from "../../SendGate.ts"
 import {
   anytime,
@@ -360,8 +362,8 @@ interface Options extends AdaptiveRateLimiter.Options, SharedOptions {
 export const validated = (options: Options): Valid => {
   const check = checksOf("AdaptiveRateLimiterRedis.make", options)
   const { key, name, times } = validShared(check, options, "rate-limit:")
-  const lookMillis = check.positiveDuration("lookInterval", options.lookInterval, 250)
-  const idleMillis = Math.ceil(check.positiveDuration("idleTimeToLive", options.idleTimeToLive, 600_000))
+  const { idleTimeToLiveMillis, lookIntervalMillis: lookMillis } = readOptions(check, fleetOptionsOf.limiter, options)
+  const idleMillis = Math.ceil(idleTimeToLiveMillis)
   const gate = AdaptiveRateLimiter.validated(options, check)
   const { beta, minFillRate, scaleConstant } = gate.cubic
   const memberMillis = 4 * lookMillis

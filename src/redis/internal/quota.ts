@@ -3,9 +3,11 @@ import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
+import { fleetOptionsOf } from "../../config/internal/fleetStores.ts"
 import { BoundedLabels, others } from "../../internal/boundedLabels.ts"
 import { type Checks, checks, checksOf, rejectUnknown } from "../../internal/checks.ts"
 import { isObject } from "../../internal/invalidField.ts"
+import { readOptions } from "../../internal/options.ts"
 import { warnFallbackTooSmall, warnLost } from "../../internal/sharing.ts"
 import { type StoreOptions, validStore } from "../../quota/internal/memoryStore.ts"
 import { Taken, uncounted } from "../../quota/internal/reservation.ts"
@@ -190,22 +192,19 @@ const validFallback = (shared: StoreOptions, input: Fallback = {}): QuotaTerms["
 }
 
 const validLease = (check: Checks, options: Options) => {
-  const leaseMillis = check.positiveDuration("leaseTime", options.leaseTime ?? 120_000)
-  const idleDefault = Math.max(hourMillis, 2 * leaseMillis)
-  const idleMillis = check.positiveDuration("idleTimeToLive", options.idleTimeToLive ?? idleDefault)
-  if (idleMillis < 2 * leaseMillis) {
+  const { flushIntervalMillis, leaseTimeMillis, idleTimeToLiveMillis = Math.max(hourMillis, 2 * leaseTimeMillis) } =
+    readOptions(check, fleetOptionsOf.quota, options)
+  if (idleTimeToLiveMillis < 2 * leaseTimeMillis) {
     check.reject("idleTimeToLive", options.idleTimeToLive, "at least twice the leaseTime")
   }
-  return { leaseMillis, idleMillis }
+  return { flushMillis: flushIntervalMillis, leaseMillis: leaseTimeMillis, idleMillis: idleTimeToLiveMillis }
 }
 
 /** The options of a shared quota, with their defaults, checked. */
 export const validated = (options: Options): Valid => {
   const check = checksOf(constructorName, options)
   const { key, name, times } = validShared(check, options, "retry-quota:")
-  const lease = validLease(check, options)
-  const flushMillis = check.duration("flushInterval", options.flushInterval, 100)
-  check.names.add("fallback")
+  const { flushMillis, ...lease } = validLease(check, options)
   const store = validStore(options, check)
   const { capacity, initial, maxWaiters, refillPerSecond, onExceeded } = store
   const inOrder = onExceeded === "wait" && maxWaiters > 0
