@@ -25,14 +25,12 @@ import { monotonicMillis } from "../internal/clock.ts"
 import { configured } from "../internal/layerConfig.ts"
 import { validOptions } from "../internal/options.ts"
 import { Refused } from "../internal/refused.ts"
-import { isRejected } from "../internal/rejection.ts"
 import { asGate } from "../internal/shared.ts"
 import { watchedGate } from "../internal/sharing.ts"
 import type { InvalidOption } from "../InvalidOption.ts"
 import * as RetryInfo from "../RetryInfo.ts"
 import type * as SendGate from "../SendGate.ts"
-import { ThrottleGate, type ThrottleOptions } from "./internal/throttleGate.ts"
-import { throttleOptions } from "./internal/throttleGate.ts"
+import { ThrottleGate, type ThrottleOptions,throttleOptions } from "./internal/throttleGate.ts"
 
 /**
  * A send rejected by the throttle. It was not sent, and no policy retries it.

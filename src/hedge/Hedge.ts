@@ -23,15 +23,16 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
-import { checks, checksOf, inside, rejectUnknown } from "../internal/checks.ts"
+import { checks, checksOf, inside } from "../internal/checks.ts"
 import { monotonicMillis } from "../internal/clock.ts"
 import { configured } from "../internal/layerConfig.ts"
+import { validOptions } from "../internal/options.ts"
 import { watched } from "../internal/sharing.ts"
 import type { InvalidOption } from "../InvalidOption.ts"
 import type * as RetryInfo from "../RetryInfo.ts"
 import type { RetryQuotaStore } from "../RetryQuotaStore.ts"
 import { homeOf, serviceOf, validCall, validHome } from "./internal/hedgeOptions.ts"
-import { type AtQuantile, CurrentHedge, type HedgeOptions, hedging, type Home } from "./internal/race.ts"
+import { type AtQuantile, CurrentHedge, type HedgeOptions, hedging, type Home, quantileOptions } from "./internal/race.ts"
 
 /**
  * How hedges are paid for, and how latencies are measured.
@@ -217,14 +218,11 @@ export interface QuantileOptions {
  */
 export const quantile = (quantile?: number, options: QuantileOptions = {}): Quantile => {
   const check = checksOf("Hedge.quantile", options)
-  check.names.add("warmUp")
-  return rejectUnknown(check, options, {
+  return {
+    ...validOptions(check, quantileOptions, options),
     _tag: "Quantile",
-    quantile: quantile === undefined ? undefined : inside(checks(check.tag), "quantile", quantile),
-    warmUp: options.warmUp === undefined ? undefined : check.count("warmUp", options.warmUp, 1),
-    atLeastMillis: check.duration("atLeast", options.atLeast, 1),
-    firstMillis: check.duration("first", options.first, Infinity)
-  })
+    quantile: quantile === undefined ? undefined : inside(checks(check.tag), "quantile", quantile)
+  }
 }
 
 /**

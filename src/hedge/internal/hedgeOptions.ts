@@ -1,8 +1,9 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import { callable, type Checks, checks, checksOf, inside, rejectUnknown } from "../../internal/checks.ts"
+import { callable, type Checks, checks, checksOf, inside } from "../../internal/checks.ts"
 import { clockOf, monotonicMillis } from "../../internal/clock.ts"
+import { type Inputs, validOptions } from "../../internal/options.ts"
 import { isRefusal } from "../../internal/refused.ts"
 import { shared } from "../../internal/shared.ts"
 import { get, guarded } from "../../internal/tryGet.ts"
@@ -10,21 +11,11 @@ import type { RetryInfo } from "../../RetryInfo.ts"
 import type { RetryQuotaStore } from "../../RetryQuotaStore.ts"
 import { HedgeBudget } from "./hedgeBudget.ts"
 import { Latencies } from "./latencyWindow.ts"
-import type { AtQuantile, HedgeOptions, Home } from "./race.ts"
+import { type AtQuantile, type HedgeOptions, hedgeOptions, type Home, homeOptions } from "./race.ts"
 
-/** Options before they are checked: those of `Hedge`. */
-interface HomeInput {
-  readonly share?: number | undefined
-  readonly shareWindow?: Duration.Input | undefined
-  readonly budget?: RetryQuotaStore | undefined
-  readonly latencyWindow?: Duration.Input | undefined
-}
-
-/** Those of a call. */
-interface CallInput {
+/** Options of a call before they are checked: those of `Hedge`. */
+type CallInput = Omit<Inputs<typeof hedgeOptions>, "after" | "isRetryable"> & {
   readonly after?: Duration.Input | Quantile | undefined
-  readonly atMost?: number | undefined
-  readonly cost?: number | undefined
   readonly isRetryable?: ((error: any, info: RetryInfo | undefined) => boolean) | undefined
 }
 
@@ -41,22 +32,16 @@ const usual: Quantile = {
   firstMillis: Infinity
 }
 
-const defaultShare = 0.02
-
 /** Options with their defaults, checked. */
-export const validHome = (options: HomeInput) => {
+export const validHome = (
+  options: Omit<Inputs<typeof homeOptions>, "budget"> & { readonly budget?: RetryQuotaStore | undefined }
+) => {
   const check = checksOf("Hedge.make", options)
-  const { budget, latencyWindow = 30_000, share = defaultShare, shareWindow = 10_000 } = options
-  check.names.add("budget")
+  const { budget } = options
   if (budget !== undefined && typeof get(budget, "reserve") !== "function") {
     check.reject("budget", budget, "a RetryQuotaStore")
   }
-  return rejectUnknown(check, options, {
-    budget,
-    share: check.between("share", check.positive("share", share), 0, 1),
-    shareWindowMillis: check.positiveDuration("shareWindow", shareWindow),
-    latencyWindowMillis: check.positiveDuration("latencyWindow", latencyWindow)
-  })
+  return { ...validOptions(check, homeOptions, options), budget }
 }
 
 const now = <A>(f: (nowMillis: number) => A): Effect.Effect<A> =>
@@ -106,15 +91,13 @@ export const delayOf = (check: Checks, field: string, delay: Duration.Input): nu
 
 /** Checks options, for the combinators of the adapters. */
 export const validCall = (check: Checks, options: CallInput): HedgeOptions => {
-  const { after = usual, atMost = 1, cost = 1, isRetryable = byInfo } = options
-  check.names.add("after")
-  return rejectUnknown(check, options, {
+  const { after = usual, isRetryable = byInfo } = options
+  return {
+    ...validOptions(check, hedgeOptions, options),
     after: isQuantile(after) ? after : delayOf(check, "after", after),
-    atMost: check.between("atMost", check.count("atMost", atMost, 0), 0, 10),
-    cost: check.positive("cost", cost),
     react: reactTo(guarded(callable(check, "isRetryable", isRetryable, "a function of an error"), byInfo)),
     spacingMillis: 0,
     waitsOut: false,
     release: undefined
-  })
+  }
 }

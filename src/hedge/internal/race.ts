@@ -16,6 +16,17 @@ import {
 import { Permit } from "../../engine/permit.ts"
 import { admissionUntil, failAgain, send, settling } from "../../engine/send.ts"
 import { type AnyEffect, asking, notified, notify } from "../../engine/wait.ts"
+import {
+  count,
+  duration,
+  inCode,
+  optional,
+  positive,
+  positiveDuration,
+  type Valid,
+  weight,
+  whole
+} from "../../internal/options.ts"
 import { look } from "../../internal/tryGet.ts"
 import { classify } from "../../RetryClassifier.ts"
 import type { RetryInfo } from "../../RetryInfo.ts"
@@ -33,13 +44,32 @@ export interface Home {
   readonly scope: Scope.Scope
 }
 
-/** The delay before a hedge, taken from the latencies. */
-export interface AtQuantile {
+/** The options of what the calls of a resource share. */
+export const homeOptions = {
+  share: weight(0.02),
+  shareWindow: positiveDuration(10_000),
+  budget: inCode,
+  latencyWindow: positiveDuration(30_000)
+}
+
+/** The options of a delay taken from the latencies. */
+export const quantileOptions = {
+  warmUp: optional(count(1)),
+  atLeast: duration(1),
+  first: duration(Infinity)
+}
+
+/** The options of a hedged call. */
+export const hedgeOptions = {
+  after: inCode,
+  atMost: whole(0, 10, 1),
+  cost: positive(1),
+  isRetryable: inCode
+}
+
+/** The delay before a hedge, taken from the latencies; `firstMillis` is that before there are enough of them. */
+export interface AtQuantile extends Valid<typeof quantileOptions> {
   readonly quantile: number | undefined
-  readonly warmUp: number | undefined
-  readonly atLeastMillis: number
-  /** The delay before there are enough latencies. */
-  readonly firstMillis: number
 }
 
 /**
@@ -49,10 +79,8 @@ export interface AtQuantile {
 type Reaction = "next" | number | "stop" | "final"
 
 /** Valid options of a hedged call. */
-export interface HedgeOptions {
+export interface HedgeOptions extends Valid<typeof hedgeOptions> {
   readonly after: number | AtQuantile
-  readonly atMost: number
-  readonly cost: number
   readonly react: (error: unknown, info: RetryInfo | undefined) => Reaction
   /** How long after the last send a hedge may leave at the earliest; 0 for no such limit. */
   readonly spacingMillis: number

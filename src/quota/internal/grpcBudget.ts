@@ -1,11 +1,19 @@
 import { constVoid } from "effect/Function"
-import { checksOf, predicate, rejectUnknown } from "../../internal/checks.ts"
+import { checksOf } from "../../internal/checks.ts"
 import { tokenEpsilon } from "../../internal/math/tokenBucket.ts"
+import { callback, type Inputs, positive, validOptions, whole } from "../../internal/options.ts"
 import { isRejected } from "../../internal/rejection.ts"
 import { Stateful } from "../../internal/savedState.ts"
 import type { Reservation, RetryQuotaStore } from "../../RetryQuotaStore.ts"
 import type { Outcome, SendGate } from "../../SendGate.ts"
 import { counted } from "./reservation.ts"
+
+/** The options of a throttle. */
+export const grpcOptions = {
+  maxTokens: whole(1, 1000, 10),
+  tokenRatio: positive(0.1),
+  isFailure: callback(isRejected)
+}
 
 /** Valid options of a throttle. In thousandths of tokens, so that sums are exact. */
 export interface GrpcThrottleOptions {
@@ -14,27 +22,16 @@ export interface GrpcThrottleOptions {
   readonly isFailure: (outcome: Outcome) => boolean
 }
 
-/** Options before they are checked: those of `RetryBudget`. */
-interface Input {
-  readonly maxTokens?: number | undefined
-  readonly tokenRatio?: number | undefined
-  readonly isFailure?: ((outcome: Outcome) => boolean) | undefined
-}
-
 /** Options with their defaults, checked. */
-export const validGrpc = (options: Input): GrpcThrottleOptions => {
+export const validGrpc = (options: Inputs<typeof grpcOptions>): GrpcThrottleOptions => {
   const check = checksOf("RetryBudget.grpc", options)
-  const { maxTokens = 10, tokenRatio = 0.1 } = options
-  check.names.add("maxTokens")
-  if (!Number.isInteger(maxTokens) || maxTokens < 1 || maxTokens > 1000) {
-    check.reject("maxTokens", maxTokens, "a whole number from 1 to 1000")
-  }
+  const { isFailure, maxTokens, tokenRatio } = validOptions(check, grpcOptions, options)
   check.between("tokenRatio", tokenRatio, 0.001, maxTokens)
-  return rejectUnknown(check, options, {
+  return {
     maxMilliTokens: maxTokens * 1000,
     milliRatio: Math.floor(tokenRatio * 1000 + tokenEpsilon),
-    isFailure: predicate(check, "isFailure", options.isFailure, isRejected)
-  })
+    isFailure
+  }
 }
 
 interface GrpcThrottle {

@@ -1,5 +1,6 @@
-import { callable, checksOf, rejectUnknown } from "../../internal/checks.ts"
+import { callable, checksOf } from "../../internal/checks.ts"
 import { tokenEpsilon } from "../../internal/math/tokenBucket.ts"
+import { count, inCode, type Inputs, share, validOptions } from "../../internal/options.ts"
 import { guarded } from "../../internal/tryGet.ts"
 import type { Reservation, RetryQuotaStore } from "../../RetryQuotaStore.ts"
 import type { Pass, Send, SendGate } from "../../SendGate.ts"
@@ -8,20 +9,17 @@ import { counted } from "./reservation.ts"
 /** How many retries may be in progress. */
 type Most = (underWay: Pick<InFlightStore, "sends" | "firstSends" | "retries">) => number
 
-/** Options before they are checked: those of `RetryBudget`. */
-interface Input {
-  readonly share?: number | undefined
-  readonly atLeast?: number | undefined
-  readonly most?: Most | undefined
+/** The options of a share of the sends in progress. */
+export const inFlightOptions = {
+  share: share(0.2),
+  atLeast: count(0, 3),
+  most: inCode
 }
 
 /** The rule in the options, checked. */
-export const validInFlight = (options: Input): Most => {
+export const validInFlight = (options: Inputs<typeof inFlightOptions>): Most => {
   const check = checksOf("RetryBudget.inFlight", options)
-  const share = check.between("share", options.share ?? 0.2, 0, 1)
-  const atLeast = check.count("atLeast", options.atLeast, 0, 3)
-  check.names.add("most")
-  rejectUnknown(check, options)
+  const { atLeast, share } = validOptions(check, inFlightOptions, options)
   if (options.most === undefined) return ({ sends }) => Math.max(atLeast, Math.floor(share * sends + tokenEpsilon))
   const most = callable(check, "most", options.most, "a function of the sends in progress")
   return options.share === undefined && options.atLeast === undefined

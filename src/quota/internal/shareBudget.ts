@@ -1,36 +1,26 @@
 import type * as Clock from "effect/Clock"
-import type * as Duration from "effect/Duration"
-import { checksOf, rejectUnknown } from "../../internal/checks.ts"
+import { checksOf } from "../../internal/checks.ts"
 import { monotonicMillis } from "../../internal/clock.ts"
 import { Window } from "../../internal/math/slidingWindow.ts"
 import { tokenEpsilon } from "../../internal/math/tokenBucket.ts"
+import { amount, type Inputs, positiveDuration, share, type Valid, validOptions } from "../../internal/options.ts"
 import type { Reservation, RetryQuotaStore } from "../../RetryQuotaStore.ts"
 import type { Pass, Send, SendGate } from "../../SendGate.ts"
 import { counted, unobserved } from "./reservation.ts"
 
-/** Valid options of a share. */
-export interface ShareOptions {
-  readonly share: number
-  readonly minPerSecond: number
-  readonly windowMillis: number
+/** The options of a share. */
+export const shareOptions = {
+  share: share(0.2),
+  minPerSecond: amount(10),
+  window: positiveDuration(10_000)
 }
 
-/** Options before they are checked: those of `RetryBudget`. */
-interface Input {
-  readonly share?: number | undefined
-  readonly minPerSecond?: number | undefined
-  readonly window?: Duration.Input | undefined
-}
+/** Valid options of a share. */
+export interface ShareOptions extends Valid<typeof shareOptions> {}
 
 /** Options with their defaults, checked. */
-export const validShare = (options: Input): ShareOptions => {
-  const check = checksOf("RetryBudget.share", options)
-  return rejectUnknown(check, options, {
-    share: check.between("share", options.share ?? 0.2, 0, 1),
-    minPerSecond: check.amount("minPerSecond", options.minPerSecond, 10),
-    windowMillis: check.positiveDuration("window", options.window, 10_000)
-  })
-}
+export const validShare = (options: Inputs<typeof shareOptions>): ShareOptions =>
+  validOptions(checksOf("RetryBudget.share", options), shareOptions, options)
 
 /** A tenth of the window, and the pass of the first sends in it. */
 class Slice implements Pass {
