@@ -64,8 +64,8 @@ describe("Simulator.decode", () => {
       ["a huge rate", withFleet({ rate: 1e300 }), [
         "fleets[0].rate: expected a number from 0 to 1000000, got 1e+300"
       ]],
-      ["a huge quota", withFleet({ policy: retrying({ cost: 1, quota: { capacity: 1e300 } }) }), [
-        "fleets[0].policy.quota.capacity: expected a number above 0, up to 1000000000, got 1e+300"
+      ["a quota without tokens", withFleet({ policy: retrying({ cost: 1, quota: { capacity: 0 } }) }), [
+        "fleets[0].policy.quota.capacity: expected a finite number above 0, got 0"
       ]],
       ["more processes than fit", withFleet({ processes: 1e8 }), [
         "fleets: have 100000000 processes: more than 100000"
@@ -179,7 +179,7 @@ describe("Simulator.decode", () => {
         "a throttle that lets less through than is accepted",
         withFleet({ policy: retrying({ throttle: { k: 0.5 } }) }),
         [
-          "fleets[0].policy.throttle.k: must be a finite number of at least 1, got 0.5"
+          "fleets[0].policy.throttle.k: expected a finite number of at least 1, got 0.5"
         ]
       ],
       ["a cool-down that follows no hint", withFleet({ policy: retrying({ coolDown: { atMost: 0 } }) }), [

@@ -8,12 +8,17 @@
  */
 
 import * as Schema from "effect/Schema"
-import { Above, Amount, count, expecting, Factor, maybe, Share } from "./internal/schemaFields.ts"
+import { limiterOptions } from "../gates/internal/adaptiveGate.ts"
+import { concurrencyOptions, ruleOptions } from "../gates/internal/concurrencyGate.ts"
+import { coolDownOptions } from "../gates/internal/coolDownGate.ts"
+import { throttleOptions } from "../gates/internal/throttleGate.ts"
+import { hedgeOptions, homeOptions, quantileOptions } from "../hedge/internal/race.ts"
+import { grpcOptions } from "../quota/internal/grpcBudget.ts"
+import { inFlightOptions } from "../quota/internal/inFlightBudget.ts"
+import { shareOptions } from "../quota/internal/shareBudget.ts"
+import { fallbackOptions, fleetOptions, fleetOptionsOf, quotaOptions } from "./internal/fleetStores.ts"
+import { Amount, count, expecting, Factor, fieldsOf, maybe, Share, Time } from "./internal/schemaFields.ts"
 import * as RetryPolicySchema from "./RetryPolicySchema.ts"
-
-const Time = RetryPolicySchema.Time
-
-const maxWaiters = (otherwise: string) => maybe(count(0), `How many may wait. Default ${otherwise}.`)
 
 const Switch = Schema.Literals(["on", "off"])
 
@@ -51,133 +56,132 @@ const inRedis = (prefix: string) => ({
     "What the processes that share it have in common. Default: the name of the resource. Not in the default."
   ),
   prefix: maybe(Schema.String, `What the key in Redis begins with. Default "${prefix}".`),
-  timeout: maybe(Time, "How long Redis has to respond. Default 50 milliseconds."),
-  fallbackTime: maybe(Time, "How long the process decides alone before Redis is tried again. Default 1 second.")
+  ...fieldsOf(fleetOptions, {
+    timeout: "How long Redis has to respond.",
+    fallbackTime: "How long the process decides alone before Redis is tried again."
+  })
 })
 
-const lookInterval = maybe(Time, "How often a process that sends asks Redis. Default 250 milliseconds.")
+const lookInterval = "How often a process that sends asks Redis."
+
+const maxWaiters = "How many may wait."
+
+const shared = "Shares it with other processes. Default: each process has its own."
 
 const QuotaRedis = Schema.Struct({
   ...inRedis("retry-quota:"),
-  leaseTime: maybe(Time, "How long a retry can hold tokens before Redis takes them back. Default 2 minutes."),
-  idleTimeToLive: maybe(Time, "How long Redis keeps an unused quota. Default 1 hour."),
-  flushInterval: maybe(Time, "How long returned tokens are buffered. Default 100 milliseconds."),
+  ...fieldsOf(fleetOptionsOf.quota, {
+    leaseTime: "How long a retry can hold tokens before Redis takes them back.",
+    idleTimeToLive: "How long Redis keeps an unused quota. Default 1 hour.",
+    flushInterval: "How long returned tokens are buffered."
+  }),
   fallback: maybe(
-    Schema.Struct({
-      capacity: maybe(Above, "The maximum number of tokens. Default that of the quota."),
-      initial: maybe(Amount, "The initial number of tokens. Default: the tokens that Redis last reported."),
-      refillPerSecond: maybe(Amount, "Tokens added per second. Default that of the quota.")
-    }),
+    Schema.Struct(fieldsOf(fallbackOptions, {
+      capacity: "The maximum number of tokens. Default that of the quota.",
+      initial: "The initial number of tokens. Default: the tokens that Redis last reported.",
+      refillPerSecond: "Tokens added per second. Default that of the quota."
+    })),
     "The quota of the process while Redis does not respond."
   )
 }).annotate({ identifier: "QuotaRedis", title: "Shares the quota with all processes, through Redis" })
 
 const LimiterRedis = Schema.Struct({
   ...inRedis("rate-limit:"),
-  lookInterval,
-  idleTimeToLive: maybe(Time, "How long Redis keeps the rate while no process sends. Default 10 minutes.")
+  ...fieldsOf(fleetOptionsOf.limiter, {
+    lookInterval,
+    idleTimeToLive: "How long Redis keeps the rate while no process sends."
+  })
 }).annotate({ identifier: "LimiterRedis", title: "Shares the rate with all processes, through Redis" })
 
 const CoolDownRedis = Schema.Struct({
   ...inRedis("cool-down:"),
-  lookInterval
+  ...fieldsOf(fleetOptionsOf.coolDown, { lookInterval })
 }).annotate({ identifier: "CoolDownRedis", title: "Shares the cool-down with all processes, through Redis" })
 
 const Quota = Schema.Struct({
-  capacity: maybe(Above, "The maximum number of tokens. Default 500."),
-  initial: maybe(Amount, "The initial number of tokens. Default: the capacity."),
-  refillPerSecond: maybe(Amount, "Tokens added per second. Default 0."),
-  successIncrement: maybe(Amount, "Tokens added by a call that succeeds without a retry. Default 1."),
-  firstAttemptCost: maybe(Amount, "Tokens that a first attempt takes. Default 0."),
-  onExceeded: maybe(
-    Schema.Literals(["stop", "wait"]),
-    "What a retry does if there are too few tokens. Default \"stop\"."
-  ),
-  maxWaiters: maxWaiters("100,000"),
-  redis: maybe(QuotaRedis, "Shares it with other processes. Default: each process has its own.")
+  ...fieldsOf(quotaOptions, {
+    capacity: "The maximum number of tokens.",
+    initial: "The initial number of tokens. Default: the capacity.",
+    refillPerSecond: "Tokens added per second.",
+    successIncrement: "Tokens added by a call that succeeds without a retry.",
+    firstAttemptCost: "Tokens that a first attempt takes.",
+    onExceeded: "What a retry does if there are too few tokens.",
+    maxWaiters
+  }),
+  redis: maybe(QuotaRedis, shared)
 }).annotate({ identifier: "Quota", title: "The retry quota of the resource" })
 
 const Limiter = Schema.Struct({
-  beta: maybe(Share, "The share of the rate that remains after a throttle. Default 0.7."),
-  minFillRate: maybe(Above, "The least rate, per second. Default 0.5."),
-  minCapacity: maybe(Above, "The least capacity of the bucket. Default 1."),
-  scaleConstant: maybe(Above, "How steep the CUBIC curve is. Default 0.4."),
-  smoothing: maybe(Share, "The weight of the latest measurement. Default 0.8."),
-  measurementBucketDuration: maybe(Time, "How long one measurement of the send rate lasts. Default half a second."),
-  onExceeded: maybe(
-    Schema.Literals(["wait", "fail"]),
-    "What a send does if there is no token. Default \"wait\"."
-  ),
-  maxWaiters: maxWaiters("100,000"),
-  redis: maybe(LimiterRedis, "Shares it with other processes. Default: each process has its own.")
+  ...fieldsOf(limiterOptions, {
+    beta: "The share of the rate that remains after a throttle.",
+    minFillRate: "The least rate, per second.",
+    minCapacity: "The least capacity of the bucket.",
+    scaleConstant: "How steep the CUBIC curve is.",
+    smoothing: "The weight of the latest measurement.",
+    measurementBucketDuration: "How long one measurement of the send rate lasts.",
+    onExceeded: "What a send does if there is no token.",
+    maxWaiters
+  }),
+  redis: maybe(LimiterRedis, shared)
 }).annotate({ identifier: "Limiter", title: "The adaptive rate limiter of the resource" })
 
 const Concurrency = Schema.Struct({
   limit: maybe(count(1), "A fixed limit on sends in flight, in place of the keys of the adaptive rule."),
-  initial: maybe(Above, "The initial adaptive limit. Default 20."),
-  minimum: maybe(Above, "The lowest limit. Default 0.1."),
-  maximum: maybe(Above, "The highest limit. Default 1000."),
-  increase: maybe(Above, "What a success adds while at least half of the limit is used. Default 0.25."),
-  decrease: maybe(Share, "The share of the sends in flight that a drop cuts the limit to. Default 0.7."),
-  slowerThan: maybe(Time, "A success slower than this counts as a drop. Default: none does."),
-  onExceeded: maybe(Schema.Literals(["wait", "fail"]), "What a send does if there is no slot. Default \"wait\"."),
-  maxWait: maybe(
-    Time,
-    "How long a send waits for a slot. Default 250 milliseconds, or a quarter of the last timeout seen."
-  ),
-  maxWaiters: maxWaiters("10,000"),
-  order: maybe(Schema.Literals(["fifo", "lifo"]), "Which waiting send goes first. Default \"fifo\".")
+  ...fieldsOf(ruleOptions, {
+    initial: "The initial adaptive limit.",
+    minimum: "The lowest limit; below 1, sends are paced.",
+    maximum: "The highest limit.",
+    increase: "What a success adds while at least half of the limit is used.",
+    decrease: "The share of the sends in flight that a drop cuts the limit to.",
+    slowerThan: "A success slower than this counts as a drop. Default: none does."
+  }),
+  ...fieldsOf(concurrencyOptions, {
+    onExceeded: "What a send does if there is no slot.",
+    maxWait: "How long a send waits for a slot. Default 250 milliseconds, or a quarter of the last timeout seen.",
+    maxWaiters,
+    order: "Which waiting send goes first."
+  })
 }).annotate({ identifier: "Concurrency", title: "How many sends to the resource may be in flight" })
 
 const CoolDown = Schema.Struct({
-  atMost: maybe(Time, "The longest hint to follow. Default 1 minute."),
-  spread: maybe(Share, "How far callers are spread out after the hint, as a share of it. Default 0.2."),
-  maxWait: maybe(Time, "How much longer the resource may stay closed for a send to wait. Default 2 seconds."),
-  maxWaiters: maxWaiters("10,000"),
-  probeTime: maybe(
-    Time,
-    "How long a send that opens the resource holds back others, and other processes. Default 10 seconds."
-  ),
-  redis: maybe(CoolDownRedis, "Shares it with other processes. Default: each process has its own.")
+  ...fieldsOf(coolDownOptions, {
+    atMost: "The longest hint to follow.",
+    spread: "How far callers are spread out after the hint, as a share of it.",
+    maxWait: "How much longer the resource may stay closed for a send to wait.",
+    maxWaiters,
+    probeTime: "How long a send that opens the resource holds back others, and other processes."
+  }),
+  redis: maybe(CoolDownRedis, shared)
 }).annotate({ identifier: "CoolDown", title: "What a server's hint means for all callers of the resource" })
 
-const Throttle = Schema.Struct({
-  k: maybe(Factor, "How many requests are let through for each one accepted. Default 2."),
-  window: maybe(Time, "How long a request counts. Default 10 seconds."),
-  maxRejection: maybe(Share, "The largest share of sends to reject. Default 0.9."),
-  counts: maybe(
-    Schema.Literals(["settled", "sent"]),
-    "When a request counts: once its outcome is known, or when it is sent. Default \"settled\"."
-  )
-}).annotate({ identifier: "Throttle", title: "Rejects as many sends as the service rejects" })
+const Throttle = Schema.Struct(fieldsOf(throttleOptions, {
+  k: "How many requests are let through for each one accepted.",
+  window: "How long a request counts.",
+  maxRejection: "The largest share of sends to reject.",
+  counts: "When a request counts: once its outcome is known, or when it is sent."
+})).annotate({ identifier: "Throttle", title: "Rejects as many sends as the service rejects" })
 
 const Budgets = Schema.Struct({
   share: maybe(
-    Schema.Struct({
-      share: maybe(Share, "Retries that one call pays for. Default 0.2."),
-      minPerSecond: maybe(Amount, "Retries per second on top of that. Default 10."),
-      window: maybe(Time, "How long a call pays. Default 10 seconds.")
-    }),
+    Schema.Struct(fieldsOf(shareOptions, {
+      share: "Retries that one call pays for.",
+      minPerSecond: "Retries per second on top of that.",
+      window: "How long a call pays."
+    })),
     "Limits retries to a share of the calls."
   ),
   inFlight: maybe(
-    Schema.Struct({
-      share: maybe(Share, "Retries in progress, as a share of all sends in progress. Default 0.2."),
-      atLeast: maybe(count(0), "How many may be in progress in any case. Default 3.")
-    }),
+    Schema.Struct(fieldsOf(inFlightOptions, {
+      share: "Retries in progress, as a share of all sends in progress.",
+      atLeast: "How many may be in progress in any case."
+    })),
     "Limits retries in progress to a share of the sends in progress."
   ),
   grpc: maybe(
-    Schema.Struct({
-      maxTokens: maybe(
-        Schema.Finite.check(
-          Schema.isInt(),
-          Schema.isBetween({ minimum: 1, maximum: 1000 }, expecting("a whole number from 1 to 1000"))
-        ),
-        "The initial and maximum number of tokens. Default 10."
-      ),
-      tokenRatio: maybe(Above, "What a success adds. Default 0.1.")
-    }),
+    Schema.Struct(fieldsOf(grpcOptions, {
+      maxTokens: "The initial and maximum number of tokens.",
+      tokenRatio: "What a success adds."
+    })),
     "gRPC's retryThrottling: retries pass while there are more than half of the tokens."
   )
 }).annotate({ identifier: "Budgets", title: "What a retry needs in addition to the tokens of the quota" })
@@ -188,33 +192,33 @@ const Hedge = Schema.Struct({
       Time,
       Schema.Struct({
         quantile: maybe(Share, "The share of sends that take no longer. Default: what the share of hedges allows."),
-        warmUp: maybe(count(1), "How many latencies must be known. Default: 1 / (1 - quantile)."),
-        atLeast: maybe(Time, "The shortest delay. Default 1 millisecond."),
-        first: maybe(Time, "The delay until warmUp latencies are known. Default: no hedge until then.")
+        ...fieldsOf(quantileOptions, {
+          warmUp: "How many latencies must be known. Default: 1 / (1 - quantile).",
+          atLeast: "The shortest delay.",
+          first: "The delay until warmUp latencies are known. Default: no hedge until then."
+        })
       })
     ]),
     "How long a send may take before the next is made. Default: a quantile of the latencies."
   ),
-  atMost: maybe(
-    Schema.Finite.check(
-      Schema.isInt(),
-      Schema.isBetween({ minimum: 0, maximum: 10 }, expecting("a whole number from 0 to 10"))
-    ),
-    "How many hedges a call may have. Default 1."
-  ),
-  cost: maybe(Above, "What a hedge takes from the share. Default 1, a whole send."),
-  share: maybe(
-    Schema.Finite.check(
-      Schema.isGreaterThan(0, expecting("a finite number above 0")),
-      Schema.isLessThanOrEqualTo(1, expecting("a number from 0 to 1"))
-    ),
-    "The most hedges allowed, as a share of the calls. Default 0.02."
-  ),
-  shareWindow: maybe(Time, "How long a call pays for hedges. Default 10 seconds."),
-  latencyWindow: maybe(Time, "The window in which latencies are measured. Default 30 seconds.")
+  ...fieldsOf(hedgeOptions, {
+    atMost: "How many hedges a call may have.",
+    cost: "What a hedge takes from the share: 1 is a whole send."
+  }),
+  ...fieldsOf(homeOptions, {
+    share: "The most hedges allowed, as a share of the calls.",
+    shareWindow: "How long a call pays for hedges.",
+    latencyWindow: "The window in which latencies are measured."
+  })
 }).annotate({ identifier: "Hedge", title: "How calls that ask for it are hedged" })
 
-const Resource = Schema.Struct({
+/**
+ * What a document says about a resource, and about those that it does not name.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Resource = Schema.Struct({
   retries: maybe(Switch, "\"off\" sends every call once. Default \"on\"."),
   policy: maybe(Policy, "How calls are retried. Default: three attempts, see the short keys."),
   quota: maybe(Quota, "Default: 500 tokens, refilled by successes."),

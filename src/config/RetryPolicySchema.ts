@@ -27,10 +27,17 @@ import { Refusal } from "../internal/invalidField.ts"
 import { isRetryPolicy, type Json as LooseJson } from "../RetryPolicy.ts"
 import { documentOf } from "./internal/jsonSchema.ts"
 import { read } from "./internal/policyReader.ts"
-import { Amount, count, described, expecting, Factor, maybe, Share } from "./internal/schemaFields.ts"
+import {
+  Amount,
+  count,
+  described,
+  expecting,
+  Factor,
+  maybe,
+  Share,
+  Time as DocumentTime
+} from "./internal/schemaFields.ts"
 import type { Policy } from "./RetryPolicyJson.ts"
-
-const expectedDuration = `milliseconds, or a text such as "250ms", "20s", "2 minutes"`
 
 /**
  * A duration of a policy: milliseconds, or a string such as `"250ms"` or `"20 seconds"`.
@@ -38,19 +45,7 @@ const expectedDuration = `milliseconds, or a text such as "250ms", "20s", "2 min
  * @category schemas
  * @since 0.1.0
  */
-export const Time = Schema.Union([
-  Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0, expecting(expectedDuration))),
-  Schema.String.check(
-    Schema.isPattern(
-      /^\d+(\.\d+)?( (nanos?|micros?|millis?|seconds?|minutes?|hours?|days?|weeks?)| ?(ns|us|µs|ms|s|m|min|h|d|w))$/,
-      expecting(expectedDuration)
-    )
-  )
-]).annotate({
-  identifier: "PolicyTime",
-  expected: expectedDuration,
-  title: `A duration: ${expectedDuration}`
-})
+export const Time = DocumentTime
 
 const Jitter = Schema.Union([
   Schema.Literals(["none", "full", "equal"]),

@@ -158,8 +158,12 @@ const bad: ReadonlyArray<readonly [json: unknown, field: string, expected: strin
     "resources.orders.budgets.grpc.maxTokens",
     "a whole number from 1 to 1000"
   ],
-  [{ resources: { orders: { hedge: { share: 0 } } } }, "resources.orders.hedge.share", "a finite number above 0"],
-  [{ resources: { orders: { hedge: { atMost: 11 } } } }, "resources.orders.hedge.atMost", "a number from 0 to 10"],
+  [{ resources: { orders: { hedge: { share: 0 } } } }, "resources.orders.hedge.share", "a number above 0, at most 1"],
+  [
+    { resources: { orders: { hedge: { atMost: 11 } } } },
+    "resources.orders.hedge.atMost",
+    "a whole number from 0 to 10"
+  ],
   [{ resources: { orders: { hedge: { after: "long" } } } }, "resources.orders.hedge.after", "a finite duration"],
   [
     { resources: { orders: { hedge: { after: { quantile: 1 } } } } },

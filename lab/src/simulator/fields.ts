@@ -17,6 +17,15 @@ export const unlessSaid = <S extends Schema.Top>(schema: S, value: S["Type"], de
     })
   )
 
+/** A key of the library's documents: where it is left out, it has its default. */
+export const filled = <S extends Schema.Top>(key: Schema.optionalKey<S>) =>
+  key.pipe(
+    Schema.decodeTo(Schema.toType(key.schema), {
+      decode: SchemaGetter.withDefault(Effect.succeed(Schema.resolveAnnotationsKey(key)!.default as S["Type"])),
+      encode: SchemaGetter.passthrough()
+    })
+  )
+
 /** A key that may be left out. */
 export const maybe = <S extends Schema.Constraint>(schema: S, description: string) =>
   Schema.optionalKey(schema).annotateKey({ description })

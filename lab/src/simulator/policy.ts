@@ -105,12 +105,16 @@ export const budgetOf = (budget: NonNullable<PolicySettings["budget"]>): BudgetO
   }
 }
 
+/** A number of a document, which has a word for no limit. */
+const counted = (count: number | "Infinity" | undefined): number | undefined =>
+  count === undefined ? count : Number(count)
+
 const maybeMillis = (time: Time | undefined): number | undefined => time === undefined ? undefined : millis(time)
 
 type RuleSettings = Omit<Concurrency, "maxWait" | "maxWaiters" | "order" | "onExceeded">
 
 const ruleOf = ({ limit, published, slowerThan, ...adaptive }: RuleSettings): ConcurrencyLimiter.Rule => {
-  if (limit !== undefined) return ConcurrencyLimiter.fixed(limit)
+  if (limit !== undefined) return ConcurrencyLimiter.fixed(Number(limit))
   return published === undefined
     ? ConcurrencyLimiter.adaptive({ ...adaptive, slowerThan: maybeMillis(slowerThan) })
     : Netflix.published[published]()
@@ -124,15 +128,18 @@ export const concurrencyOf = (
   isDrop: rule.published === undefined ? undefined : Netflix.isDrop,
   onExceeded,
   maxWait: maybeMillis(maxWait),
-  maxWaiters,
+  maxWaiters: counted(maxWaiters),
   order
 })
 
 /** The options of a cool-down. */
-export const coolDownOf = ({ atMost, maxWait, probeTime, ...rest }: CoolDownSettings): CoolDown.Options => ({
+export const coolDownOf = (
+  { atMost, maxWait, maxWaiters, probeTime, ...rest }: CoolDownSettings
+): CoolDown.Options => ({
   ...rest,
   atMost: maybeMillis(atMost),
   maxWait: maybeMillis(maxWait),
+  maxWaiters: counted(maxWaiters),
   probeTime: maybeMillis(probeTime)
 })
 

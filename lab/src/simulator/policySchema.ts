@@ -1,75 +1,53 @@
+import { Resource } from "effect-retry/RetryConfigSchema"
 import { Steps } from "effect-retry/RetryPolicySchema"
 import * as Schema from "effect/Schema"
-import { Amount, Count, maybe, Name, Positive, required, Share, Time, unlessSaid, Whole } from "./fields.ts"
+import * as Struct from "effect/Struct"
+import { Amount, filled, maybe, Name, Positive, required, Share, Time, unlessSaid, Whole } from "./fields.ts"
 import { policyNames } from "./policyNames.ts"
 
+const { concurrency, coolDown, hedge, limiter, quota, throttle } = Resource.fields
+
+const { capacity, initial, onExceeded, refillPerSecond, successIncrement } = quota.schema.fields
+
 const Quota = Schema.Struct({
-  capacity: unlessSaid(Positive, 500, "The most tokens there can be."),
-  initial: maybe(Amount, "The tokens at the start. Default: the capacity."),
-  successIncrement: maybe(Amount, "Tokens that a call without retries adds. Default 1, at most the capacity."),
-  refillPerSecond: unlessSaid(Amount, 0, "Tokens added per second."),
-  onExceeded: unlessSaid(
-    Schema.Literals(["stop", "wait"]),
-    "stop",
-    "What happens to a retry when there are not enough tokens."
-  )
+  capacity: filled(capacity),
+  initial,
+  successIncrement,
+  refillPerSecond: filled(refillPerSecond),
+  onExceeded: filled(onExceeded)
 }).annotate({ identifier: "Quota", title: "A RetryQuota of the library, one for each process" })
 
-const Limiter = Schema.Struct({
-  beta: maybe(Share, "The share of the rate kept after a throttle. Default 0.7."),
-  minFillRate: maybe(Positive, "The least fill rate, per second. Default 0.5."),
-  minCapacity: maybe(Positive, "The least capacity. Default 1."),
-  scaleConstant: maybe(Positive, "How steep the curve is. Default 0.4."),
-  smoothing: maybe(Share, "The weight of the latest measurement. Default 0.8."),
-  onExceeded: maybe(Schema.Literals(["wait", "fail"]), "What a send does when there is no token. Default wait.")
-}).annotate({ identifier: "Limiter", title: "An AdaptiveRateLimiter of the library, one for each process" })
+const Limiter = limiter.schema.mapFields(Struct.omit(["measurementBucketDuration", "maxWaiters", "redis"])).annotate({
+  identifier: "Limiter",
+  title: "An AdaptiveRateLimiter of the library, one for each process"
+})
 
 const Concurrency = Schema.Struct({
-  limit: maybe(Count, "A limit that never changes. Default: the adaptive limit of the library, set by the keys below."),
+  ...concurrency.schema.fields,
   published: maybe(
     Schema.Literals(["aimd", "vegas", "gradient2"]),
     "A Netflix limit with its defaults, for comparison: each fails at some fleet size."
-  ),
-  initial: maybe(Positive, "The limit at the start. Default 20."),
-  minimum: maybe(Positive, "The lowest limit; below 1, sends are paced. Default 0.1."),
-  maximum: maybe(Positive, "The highest limit. Default 1000."),
-  increase: maybe(Positive, "What a success adds while half of the limit is in use. Default 0.25."),
-  decrease: maybe(Share, "The limit after a drop, as a share of what is in flight. Default 0.7."),
-  slowerThan: maybe(Time, "A success that takes longer counts as a drop. Default: none does."),
-  onExceeded: maybe(Schema.Literals(["wait", "fail"]), "What a send does when there is no slot. Default wait."),
-  maxWait: maybe(Time, "How long it waits. Default 250 milliseconds, or a quarter of the last timeout seen."),
-  maxWaiters: maybe(Count, "How many may wait. Default 10000."),
-  order: maybe(Schema.Literals(["fifo", "lifo"]), "Who is served first. Default fifo.")
+  )
 }).annotate({ identifier: "Concurrency", title: "A ConcurrencyLimiter of the library, one for each process" })
 
-const CoolDown = Schema.Struct({
-  atMost: maybe(Time, "The longest hint that is followed. Default 1 minute."),
-  spread: maybe(Share, "How far sends are spread after the hint, as a share of it. Default 0.2."),
-  maxWait: maybe(Time, "The longest remaining closure that a send waits for. Default 2 seconds."),
-  maxWaiters: maybe(Count, "How many may wait. Default 10000."),
-  probeTime: maybe(
-    Time,
-    "How long a send that opens the resource holds back others if it does not end. Default 10 seconds."
-  )
-}).annotate({ identifier: "CoolDown", title: "A CoolDown of the library, one for each process" })
+const CoolDown = coolDown.schema.mapFields(Struct.omit(["redis"])).annotate({
+  identifier: "CoolDown",
+  title: "A CoolDown of the library, one for each process"
+})
 
-const Throttle = Schema.Struct({
-  k: maybe(Positive, "Requests sent for each accepted one. Default 2."),
-  window: maybe(Time, "How long a request counts. Default 10 seconds; 2 minutes as published."),
-  maxRejection: maybe(Share, "The largest share that is dropped. Default 0.9; 1 as published."),
-  counts: maybe(
-    Schema.Literals(["settled", "sent"]),
-    "When a request counts. Default settled; sent as published."
-  )
-}).annotate({ identifier: "Throttle", title: "A ClientThrottle of the library, one for each process" })
+const Throttle = throttle.schema.annotate({
+  identifier: "Throttle",
+  title:
+    "A ClientThrottle of the library, one for each process. As published: 2 minutes, rejects all, counts what is sent"
+})
+
+const [, { fields: { first, quantile } }] = hedge.schema.fields.after.schema.members
 
 const Hedge = Schema.Struct({
+  ...Struct.pick(hedge.schema.fields, ["atMost", "share", "shareWindow"]),
   after: maybe(Time, "How long a send takes before it is hedged. Default: until the quantile."),
-  quantile: maybe(Share, "The share of sends that are not late. Default: one minus the share of hedges."),
-  first: maybe(Time, "The delay until enough latencies are known. Default: no hedges until then."),
-  atMost: maybe(Count, "The most hedges of one call, up to 10. Default 1."),
-  share: maybe(Share, "The most hedges, as a share of the calls. Default 0.02."),
-  shareWindow: maybe(Time, "For how long a call pays for hedges. Default 10 seconds.")
+  quantile,
+  first
 }).annotate({
   identifier: "Hedge",
   title: "The Hedge of the library, one for each process: late sends are sent again"

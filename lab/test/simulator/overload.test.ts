@@ -374,8 +374,8 @@ it.effect("refuses hedges and guests whose keys do not go together, by their pat
     const guest = { name: "guest", to: "service", rate: 1, processesOf: "fleet" }
     for (
       const [fleets, path] of [
-        [[{ ...fleet, policy: { steps: once, hedge: { share: 0 } } }], /policy\.hedge\.share: must be/],
-        [[{ ...fleet, policy: { steps: once, hedge: { atMost: 11 } } }], /policy\.hedge\.atMost: must be/],
+        [[{ ...fleet, policy: { steps: once, hedge: { share: 0 } } }], /policy\.hedge\.share: expected/],
+        [[{ ...fleet, policy: { steps: once, hedge: { atMost: 11 } } }], /policy\.hedge\.atMost: expected/],
         [[{ ...fleet, policy: { steps: once, hedge: { quantile: 1 } } }], /policy\.hedge\.quantile: must be/],
         [
           [{ ...fleet, policy: { steps: once, hedge: { after: 1, quantile: 0.9 } } }],

@@ -6,28 +6,29 @@ import * as AdaptiveRateLimiter from "../../gates/AdaptiveRateLimiter.ts"
 import * as ClientThrottle from "../../gates/ClientThrottle.ts"
 import * as ConcurrencyLimiter from "../../gates/ConcurrencyLimiter.ts"
 import * as CoolDown from "../../gates/CoolDown.ts"
-import { AdaptiveGate, type AdaptiveOptions, initial } from "../../gates/internal/adaptiveGate.ts"
-import { ConcurrencyGate } from "../../gates/internal/concurrencyGate.ts"
-import { CoolDownGate, type CoolDownOptions } from "../../gates/internal/coolDownGate.ts"
-import { ThrottleGate, type ThrottleOptions } from "../../gates/internal/throttleGate.ts"
+import { AdaptiveGate, type AdaptiveOptions, initial, limiterOptions } from "../../gates/internal/adaptiveGate.ts"
+import { ConcurrencyGate, concurrencyOptions, ruleOptions } from "../../gates/internal/concurrencyGate.ts"
+import { CoolDownGate, type CoolDownOptions, coolDownOptions } from "../../gates/internal/coolDownGate.ts"
+import { ThrottleGate, type ThrottleOptions, throttleOptions } from "../../gates/internal/throttleGate.ts"
 import * as Hedge from "../../hedge/Hedge.ts"
 import type { HedgeBudget } from "../../hedge/internal/hedgeBudget.ts"
 import { homeOf, validCall, validHome } from "../../hedge/internal/hedgeOptions.ts"
 import type { Latencies } from "../../hedge/internal/latencyWindow.ts"
-import type { Home } from "../../hedge/internal/race.ts"
+import { hedgeOptions, type Home, homeOptions, quantileOptions } from "../../hedge/internal/race.ts"
 import { checks } from "../../internal/checks.ts"
 import { monotonicMillis } from "../../internal/clock.ts"
 import { type Fields, isObject, type Path } from "../../internal/invalidField.ts"
+import { fraction, jsonNames, type OptionRecord } from "../../internal/options.ts"
 import type { AnyContext } from "../../internal/shared.ts"
 import { type BudgetOptions, ChangingBudgets } from "../../quota/internal/changingBudgets.ts"
-import { validGrpc } from "../../quota/internal/grpcBudget.ts"
-import { validInFlight } from "../../quota/internal/inFlightBudget.ts"
+import { grpcOptions, validGrpc } from "../../quota/internal/grpcBudget.ts"
+import { inFlightOptions, validInFlight } from "../../quota/internal/inFlightBudget.ts"
 import { type StoreOptions, validStore } from "../../quota/internal/memoryStore.ts"
-import { validShare } from "../../quota/internal/shareBudget.ts"
+import { shareOptions, validShare } from "../../quota/internal/shareBudget.ts"
 import * as RetryQuota from "../../RetryQuota.ts"
 import type { Gauge, SendGate } from "../../SendGate.ts"
 import { member, QuotaPart, type Shareable, shareable } from "./fleetQuota.ts"
-import { CurrentFleet } from "./fleetStores.ts"
+import { CurrentFleet, quotaOptions } from "./fleetStores.ts"
 import { below, made } from "./policyReader.ts"
 import type { Hedging, Part, Section, Surroundings } from "./resourcePart.ts"
 
@@ -85,32 +86,13 @@ class Switched<E, Options> implements SendGate<E>, Part {
 type LimiterOptions = AdaptiveOptions<AdaptiveRateLimiter.RateLimitExceeded>
 
 const quota: Section = {
-  keys: [
-    "capacity",
-    "initial",
-    "refillPerSecond",
-    "successIncrement",
-    "firstAttemptCost",
-    "onExceeded",
-    "maxWaiters",
-    "redis"
-  ],
+  keys: [...jsonNames(quotaOptions), "redis"],
   check: shareable("quota", validStore),
   make: (input: Shareable<StoreOptions> | undefined, owner) => new QuotaPart(input, owner)
 }
 
 const limiter: Section = {
-  keys: [
-    "beta",
-    "minFillRate",
-    "minCapacity",
-    "scaleConstant",
-    "smoothing",
-    "measurementBucketDuration",
-    "onExceeded",
-    "maxWaiters",
-    "redis"
-  ],
+  keys: [...jsonNames(limiterOptions), "redis"],
   check: shareable("limiter", AdaptiveRateLimiter.validated),
   make: (input: Shareable<LimiterOptions> | undefined, owner) => {
     const options = input?.options ?? AdaptiveRateLimiter.validated({})
@@ -127,7 +109,7 @@ const limiter: Section = {
   }
 }
 
-const ruleKeys = ["initial", "minimum", "maximum", "increase", "decrease", "slowerThan"]
+const ruleKeys = Object.keys(ruleOptions)
 
 /** The options of a limiter, and the part of the JSON that its rule is made from. */
 const limited = ({ limit, ...input }: { readonly [key: string]: any }) => {
@@ -163,7 +145,7 @@ class LiveConcurrency extends ConcurrencyGate<ConcurrencyLimiter.ConcurrencyLimi
 }
 
 const concurrency: Section = {
-  keys: ["limit", ...ruleKeys, "onExceeded", "maxWait", "maxWaiters", "order"],
+  keys: ["limit", ...ruleKeys, ...jsonNames(concurrencyOptions)],
   check: limited,
   make: (input: Limited | undefined, { context }) => {
     const gate = new LiveConcurrency(input ?? limited({}), Context.get(context, Random.Random))
@@ -177,7 +159,7 @@ const concurrency: Section = {
 }
 
 const coolDown: Section = {
-  keys: ["atMost", "spread", "maxWait", "maxWaiters", "probeTime", "redis"],
+  keys: [...jsonNames(coolDownOptions), "redis"],
   check: shareable("coolDown", CoolDown.validated),
   make: (input: Shareable<CoolDownOptions<CoolDown.CoolingDown>> | undefined, owner) => {
     const gate = new CoolDownGate<CoolDown.CoolingDown>(
@@ -195,7 +177,7 @@ const coolDown: Section = {
 }
 
 const throttle: Section = {
-  keys: ["k", "window", "maxRejection", "counts"],
+  keys: jsonNames(throttleOptions),
   check: (input) => ClientThrottle.validated(input),
   make: (input: ThrottleOptions<ClientThrottle.ClientThrottled> | undefined, { context }) => {
     const options = input ?? ClientThrottle.validated({})
@@ -217,17 +199,18 @@ const throttle: Section = {
 /** Checks a nested object, if given. */
 const maybeBelow = <A>(
   input: unknown,
-  keys: ReadonlyArray<string>,
+  options: OptionRecord,
   path: Path,
   check: (input: { readonly [key: string]: any }) => A
-): A | undefined => input === undefined ? undefined : made(() => check(below(input, keys, path)), path, input)
+): A | undefined =>
+  input === undefined ? undefined : made(() => check(below(input, jsonNames(options), path)), path, input)
 
 const budgets: Section = {
   keys: ["share", "inFlight", "grpc"],
   check: ({ grpc, inFlight, share }, path): BudgetOptions => ({
-    share: maybeBelow(share, ["share", "minPerSecond", "window"], [...path, "share"], validShare),
-    inFlight: maybeBelow(inFlight, ["share", "atLeast"], [...path, "inFlight"], validInFlight),
-    grpc: maybeBelow(grpc, ["maxTokens", "tokenRatio"], [...path, "grpc"], validGrpc)
+    share: maybeBelow(share, shareOptions, [...path, "share"], validShare),
+    inFlight: maybeBelow(inFlight, inFlightOptions, [...path, "inFlight"], validInFlight),
+    grpc: maybeBelow(grpc, grpcOptions, [...path, "grpc"], validGrpc)
   }),
   make: (input: BudgetOptions | undefined, { context }) => {
     const refused = (cost: number, balance: number) => new RetryQuota.QuotaExhausted({ cost, balance })
@@ -262,22 +245,22 @@ const budgets: Section = {
   }
 }
 
-const shareKeys = ["share", "shareWindow", "latencyWindow"]
+const shareKeys = jsonNames(homeOptions)
 
-const callKeys = ["after", "atMost", "cost"]
+const callKeys = ["after", ...jsonNames(hedgeOptions)]
 
 /** A time, or a quantile of the latencies. */
 const afterOf = (after: unknown, path: Path): Hedge.CallOptions["after"] =>
   isObject(after)
     ? maybeBelow(
       after,
-      ["quantile", "warmUp", "atLeast", "first"],
+      { quantile: fraction(), ...quantileOptions },
       path,
       ({ quantile, ...options }) => Hedge.quantile(quantile, options)
     )
     : after as Hedge.CallOptions["after"]
 
-const hedgeOptions = (input: { readonly [key: string]: any }, path: Path, { ceiling }: Surroundings) => {
+const hedgeOf = (input: { readonly [key: string]: any }, path: Path, { ceiling }: Surroundings) => {
   const of = (keys: ReadonlyArray<string>) =>
     Object.fromEntries(Object.entries(input).filter(([key]) => keys.includes(key)))
   const after = afterOf(input["after"], [...path, "after"])
@@ -285,7 +268,7 @@ const hedgeOptions = (input: { readonly [key: string]: any }, path: Path, { ceil
   return { shared: validHome(of(shareKeys)), call: { ...call, spacingMillis: ceiling.leastMillis } }
 }
 
-export type HedgeSection = ReturnType<typeof hedgeOptions>
+export type HedgeSection = ReturnType<typeof hedgeOf>
 
 /** Made when it is first named: calls cost more from then on. */
 class LiveHedge implements Part {
@@ -332,7 +315,7 @@ class LiveHedge implements Part {
 
 const hedge: Section = {
   keys: [...callKeys, ...shareKeys],
-  check: hedgeOptions,
+  check: hedgeOf,
   make: (input: HedgeSection | undefined, { context }) =>
     new LiveHedge(input, Context.get(context as Context.Context<any>, Scope.Scope))
 }

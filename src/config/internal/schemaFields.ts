@@ -1,4 +1,5 @@
 import * as Schema from "effect/Schema"
+import { isTime, type Option, type OptionRecord } from "../../internal/options.ts"
 
 /** The expectation in the message for a rejected value. */
 export const expecting = (expected: string) => ({ expected })
@@ -10,24 +11,105 @@ export const described = <S extends Schema.Top>(schema: S, description: string) 
 export const maybe = <S extends Schema.Constraint>(schema: S, description: string) =>
   Schema.optionalKey(schema).annotateKey({ description })
 
-export const Amount = Schema.Finite.check(
-  Schema.isGreaterThanOrEqualTo(0, expecting("a finite number of at least 0"))
-)
+const expectedDuration = `milliseconds, or a text such as "250ms", "20s", "2 minutes"`
 
-export const Above = Schema.Finite.check(Schema.isGreaterThan(0, expecting("a finite number above 0")))
+/** A duration. */
+export const Time = Schema.Union([
+  Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0, expecting(expectedDuration))),
+  Schema.String.check(
+    Schema.isPattern(
+      /^\d+(\.\d+)?( (nanos?|micros?|millis?|seconds?|minutes?|hours?|days?|weeks?)| ?(ns|us|µs|ms|s|m|min|h|d|w))$/,
+      expecting(expectedDuration)
+    )
+  )
+]).annotate({
+  identifier: "PolicyTime",
+  expected: expectedDuration,
+  title: `A duration: ${expectedDuration}`
+})
 
-export const Factor = Schema.Finite.check(Schema.isGreaterThanOrEqualTo(1, expecting("a number of at least 1")))
+/** A number of at least `minimum`, and at most `maximum` if there is one. */
+const atLeast = (minimum: number, maximum: number) =>
+  maximum < Number.MAX_VALUE
+    ? Schema.Finite.check(
+      Schema.isBetween({ minimum, maximum }, expecting(`a number from ${minimum} to ${maximum}`))
+    )
+    : Schema.Finite.check(
+      Schema.isGreaterThanOrEqualTo(minimum, expecting(`a finite number of at least ${minimum}`))
+    )
 
-export const Share = Schema.Finite.check(
-  Schema.isBetween({ minimum: 0, maximum: 1 }, expecting("a number from 0 to 1"))
-)
+const whole = (minimum: number, maximum: number) => {
+  const expected = expecting(`a whole number from ${minimum} to ${maximum}`)
+  return Schema.Finite.check(Schema.isInt(expected), Schema.isBetween({ minimum, maximum }, expected))
+}
 
 /** A whole number, or no limit. */
-export const count = (minimum: number) =>
-  Schema.Union([
-    Schema.Finite.check(
-      Schema.isInt(),
-      Schema.isGreaterThanOrEqualTo(minimum, expecting(`a whole number of at least ${minimum}`))
-    ),
+export const count = (minimum: number) => {
+  const expected = expecting(`a whole number of at least ${minimum}`)
+  return Schema.Union([
+    Schema.Finite.check(Schema.isInt(expected), Schema.isGreaterThanOrEqualTo(minimum, expected)),
     Schema.Literal("Infinity")
   ])
+}
+
+const upToOne = (exclusiveMaximum: boolean, expected: string) =>
+  Schema.Finite.check(
+    Schema.isBetween({ minimum: 0, maximum: 1, exclusiveMinimum: true, exclusiveMaximum }, expecting(expected))
+  )
+
+export const Amount = atLeast(0, Infinity)
+export const Above = Schema.Finite.check(Schema.isGreaterThan(0, expecting("a finite number above 0")))
+export const Factor = atLeast(1, Infinity)
+export const Share = atLeast(0, 1)
+
+type SchemaOf<O> = O extends Option<"duration" | "positiveDuration", any, any> ? typeof Time
+  : O extends Option<"count", any, any> ? ReturnType<typeof count>
+  : O extends Option<"word", infer A, any> ? Schema.Literals<ReadonlyArray<A & string>>
+  : typeof Schema.Finite
+
+/** The options that a document can set. */
+type Written<Options> = {
+  [K in keyof Options]: Options[K] extends Option<"inCode" | "callback", any, any> ? never : K
+}[keyof Options]
+
+type Fields<Options> = { readonly [K in Written<Options>]: Schema.optionalKey<SchemaOf<Options[K]>> }
+
+const schemas: { readonly [kind: string]: (option: Option<string, any, any>) => Schema.Top } = {
+  amount: () => Amount,
+  positive: () => Above,
+  duration: () => Time,
+  positiveDuration: () => Time,
+  between: ({ least, most }) => atLeast(least!, most!),
+  fraction: () => upToOne(true, "a number above 0 and below 1"),
+  weight: () => upToOne(false, "a number above 0, at most 1"),
+  whole: ({ least, most }) => whole(least!, most!),
+  count: ({ least }) => count(least!),
+  word: ({ of }) => Schema.Literals(of!)
+}
+
+const units = [["hour", 3_600_000], ["minute", 60_000], ["second", 1000]] as const
+
+const inWords = (millis: number): string => {
+  const [unit, size] = units.find(([, size]) => millis >= size && millis % size === 0) ?? ["millisecond", 1]
+  return `${millis / size} ${unit}${millis === size ? "" : "s"}`
+}
+
+/** What a key is for, and its default, if that does not depend on anything. */
+const explained = (text: string, option: Option<string, any, any>) => {
+  const value: any = option.otherwise
+  if (value === undefined || value === Infinity) return { description: text }
+  const shown = isTime(option) ? inWords(value) : typeof value === "string" ? `"${value}"` : value.toLocaleString("en")
+  return { description: `${text} Default ${shown}.`, default: value }
+}
+
+/** The keys of options in a document, by what each is for. */
+export const fieldsOf = <Options extends OptionRecord>(
+  options: Options,
+  texts: { readonly [K in Written<Options>]: string }
+): Fields<Options> =>
+  Object.fromEntries(
+    Object.entries<string>(texts).map(([name, text]) => {
+      const option = options[name]!
+      return [name, Schema.optionalKey(schemas[option.kind]!(option)).annotateKey(explained(text, option))]
+    })
+  ) as any
