@@ -3,36 +3,26 @@ import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import { monotonicMillis } from "../../internal/clock.ts"
 import * as Cubic from "../../internal/math/cubic.ts"
-import {
-  between,
-  count,
-  fraction,
-  inCode,
-  positive,
-  positiveDuration,
-  type Valid,
-  weight,
-  word
-} from "../../internal/options.ts"
+import * as Options from "../../internal/options.ts"
 import { Stateful } from "../../internal/savedState.ts"
 import { Waiters } from "../../internal/tokenLine.ts"
 import type { Gauge, Outcome, Pass, Send, SendGate } from "../../SendGate.ts"
 
 /** The options of a limiter. */
 export const limiterOptions = {
-  beta: fraction(0.7),
-  minFillRate: positive(0.5),
-  minCapacity: between(1, Number.MAX_SAFE_INTEGER, 1),
-  scaleConstant: positive(0.4),
-  smoothing: weight(0.8),
-  measurementBucketDuration: positiveDuration(500),
-  onExceeded: word("wait", "fail"),
-  maxWaiters: count(0, 100_000),
-  restore: inCode
+  beta: Options.fraction(0.7),
+  minFillRate: Options.positive(0.5),
+  minCapacity: Options.between(1, Number.MAX_SAFE_INTEGER, 1),
+  scaleConstant: Options.positive(0.4),
+  smoothing: Options.weight(0.8),
+  measurementBucketDuration: Options.positiveDuration(500),
+  onExceeded: Options.word("wait", "fail"),
+  maxWaiters: Options.count(0, 100_000),
+  restore: Options.inCode
 }
 
 /** Valid options of a limiter. */
-export interface AdaptiveOptions<E> extends Pick<Valid<typeof limiterOptions>, "maxWaiters" | "onExceeded"> {
+export interface AdaptiveOptions<E> extends Pick<Options.Valid<typeof limiterOptions>, "maxWaiters" | "onExceeded"> {
   readonly cubic: Cubic.CubicConfig
   readonly restore?: Cubic.Saved | undefined
   /** The error of a send when there is no token for this many milliseconds. */

@@ -7,17 +7,7 @@ import { isTooSlow } from "../../internal/classification/resource.ts"
 import { statusOf } from "../../internal/classification/wire.ts"
 import { monotonicMillis } from "../../internal/clock.ts"
 import type { ConcurrencySample } from "../../internal/math/concurrencyLimit.ts"
-import {
-  callback,
-  count,
-  fraction,
-  inCode,
-  optional,
-  positive,
-  positiveDuration,
-  type Valid,
-  word
-} from "../../internal/options.ts"
+import * as Options from "../../internal/options.ts"
 import { isRefusal } from "../../internal/refused.ts"
 import { Stateful } from "../../internal/savedState.ts"
 import { Line, type Moment } from "../../internal/waitingLine.ts"
@@ -41,12 +31,12 @@ interface ConcurrencyRule<State> {
 
 /** The options of an adaptive limit. */
 export const ruleOptions = {
-  initial: positive(20),
-  minimum: positive(0.1),
-  maximum: positive(1000),
-  increase: positive(0.25),
-  decrease: fraction(0.7),
-  slowerThan: positiveDuration(Infinity)
+  initial: Options.positive(20),
+  minimum: Options.positive(0.1),
+  maximum: Options.positive(1000),
+  increase: Options.positive(0.25),
+  decrease: Options.fraction(0.7),
+  slowerThan: Options.positiveDuration(Infinity)
 }
 
 const isTimeout = ({ error, info }: Outcome): boolean => info?.timeout === true || isTooSlow(error)
@@ -58,12 +48,12 @@ const isOverload = (outcome: Outcome): boolean => {
 
 /** The options of a limiter. */
 export const concurrencyOptions = {
-  rule: inCode,
-  isDrop: callback(isOverload),
-  onExceeded: word("wait", "fail"),
-  maxWait: optional(positiveDuration()),
-  maxWaiters: count(0, 10_000),
-  order: word("fifo", "lifo")
+  rule: Options.inCode,
+  isDrop: Options.callback(isOverload),
+  onExceeded: Options.word("wait", "fail"),
+  maxWait: Options.optional(Options.positiveDuration()),
+  maxWaiters: Options.count(0, 10_000),
+  order: Options.word("fifo", "lifo")
 }
 
 /** What an outcome is for a rule; `undefined` if it is nothing. */
@@ -75,7 +65,7 @@ export const outcomesBy = (isDrop: (outcome: Outcome) => boolean) => (outcome: O
 
 /** Valid options of a limiter. */
 export interface ConcurrencyOptions<E>
-  extends Pick<Valid<typeof concurrencyOptions>, "onExceeded" | "maxWaiters" | "order">
+  extends Pick<Options.Valid<typeof concurrencyOptions>, "onExceeded" | "maxWaiters" | "order">
 {
   readonly rule: ConcurrencyRule<any>
   /** What an outcome is for the rule; `undefined` if it is nothing. */

@@ -7,16 +7,7 @@ import { merged, type Usage } from "../../internal/classification/tokenUsage.ts"
 import { statusOf } from "../../internal/classification/wire.ts"
 import { monotonicMillis } from "../../internal/clock.ts"
 import * as Allowances from "../../internal/math/tokenAllowance.ts"
-import {
-  count,
-  duration,
-  inCode,
-  optional,
-  positiveDuration,
-  type Valid,
-  weight,
-  word
-} from "../../internal/options.ts"
+import * as Options from "../../internal/options.ts"
 import { Stateful } from "../../internal/savedState.ts"
 import type { AnyContext } from "../../internal/shared.ts"
 import { look } from "../../internal/tryGet.ts"
@@ -29,7 +20,7 @@ interface Expected {
   readonly output?: number | undefined
 }
 
-const ceiling = count(1, Infinity)
+const ceiling = Options.count(1, Infinity)
 
 /** The options of a limiter. */
 export const tokenOptions = {
@@ -37,21 +28,23 @@ export const tokenOptions = {
   tokens: ceiling,
   inputTokens: ceiling,
   outputTokens: ceiling,
-  per: positiveDuration(60_000),
-  burst: optional(positiveDuration()),
-  slack: optional(duration()),
-  share: weight(1),
-  cachedInput: word("free", "counted"),
-  estimate: inCode,
-  usage: inCode,
-  onExceeded: word("wait", "fail"),
-  maxWait: optional(positiveDuration()),
-  maxWaiters: count(0, 10_000)
+  per: Options.positiveDuration(60_000),
+  burst: Options.optional(Options.positiveDuration()),
+  slack: Options.optional(Options.duration()),
+  share: Options.weight(1),
+  cachedInput: Options.word("free", "counted"),
+  estimate: Options.inCode,
+  usage: Options.inCode,
+  onExceeded: Options.word("wait", "fail"),
+  maxWait: Options.optional(Options.positiveDuration()),
+  maxWaiters: Options.count(0, 10_000)
 }
 
 /** Valid options of a limiter. */
 export interface TokenOptions<E>
-  extends Allowances.AllowanceConfig, Pick<Valid<typeof tokenOptions>, "cachedInput" | "onExceeded" | "maxWaiters">
+  extends
+    Allowances.AllowanceConfig,
+    Pick<Options.Valid<typeof tokenOptions>, "cachedInput" | "onExceeded" | "maxWaiters">
 {
   /** For requests, tokens, input tokens and output tokens; `Infinity` if only the server knows. */
   readonly ceilings: ReadonlyArray<number>

@@ -16,17 +16,7 @@ import {
 import { Permit } from "../../engine/permit.ts"
 import { admissionUntil, failAgain, send, settling } from "../../engine/send.ts"
 import { type AnyEffect, asking, notified, notify } from "../../engine/wait.ts"
-import {
-  count,
-  duration,
-  inCode,
-  optional,
-  positive,
-  positiveDuration,
-  type Valid,
-  weight,
-  whole
-} from "../../internal/options.ts"
+import * as Options from "../../internal/options.ts"
 import { look } from "../../internal/tryGet.ts"
 import { classify } from "../../RetryClassifier.ts"
 import type { RetryInfo } from "../../RetryInfo.ts"
@@ -46,29 +36,29 @@ export interface Home {
 
 /** The options of what the calls of a resource share. */
 export const homeOptions = {
-  share: weight(0.02),
-  shareWindow: positiveDuration(10_000),
-  budget: inCode,
-  latencyWindow: positiveDuration(30_000)
+  share: Options.weight(0.02),
+  shareWindow: Options.positiveDuration(10_000),
+  budget: Options.inCode,
+  latencyWindow: Options.positiveDuration(30_000)
 }
 
 /** The options of a delay taken from the latencies. */
 export const quantileOptions = {
-  warmUp: optional(count(1)),
-  atLeast: duration(1),
-  first: duration(Infinity)
+  warmUp: Options.optional(Options.count(1)),
+  atLeast: Options.duration(1),
+  first: Options.duration(Infinity)
 }
 
 /** The options of a hedged call. */
 export const hedgeOptions = {
-  after: inCode,
-  atMost: whole(0, 10, 1),
-  cost: positive(1),
-  isRetryable: inCode
+  after: Options.inCode,
+  atMost: Options.whole(0, 10, 1),
+  cost: Options.positive(1),
+  isRetryable: Options.inCode
 }
 
 /** The delay before a hedge, taken from the latencies; `firstMillis` is that before there are enough of them. */
-export interface AtQuantile extends Valid<typeof quantileOptions> {
+export interface AtQuantile extends Options.Valid<typeof quantileOptions> {
   readonly quantile: number | undefined
 }
 
@@ -79,7 +69,7 @@ export interface AtQuantile extends Valid<typeof quantileOptions> {
 type Reaction = "next" | number | "stop" | "final"
 
 /** Valid options of a hedged call. */
-export interface HedgeOptions extends Valid<typeof hedgeOptions> {
+export interface HedgeOptions extends Options.Valid<typeof hedgeOptions> {
   readonly after: number | AtQuantile
   readonly react: (error: unknown, info: RetryInfo | undefined) => Reaction
   /** How long after the last send a hedge may leave at the earliest; 0 for no such limit. */
