@@ -82,20 +82,6 @@ export interface Options {
 }
 
 /**
- * Options of the throttle as published: `k` of 2, two minutes, no bound, requests counted when sent. Source: Google,
- * Site Reliability Engineering, chapter 21.
- *
- * **Gotchas**
- *
- * It prolongs outages whose failures are timeouts: once its window holds no success, next to nothing is sent. In
- * simulated outages of ten seconds it took 71 to 150 seconds to recover, the default 23 to 34.
- *
- * @category models
- * @since 0.1.0
- */
-export const published: Options = { k: 2, window: "2 minutes", maxRejection: 1, counts: "sent" }
-
-/**
  * The current state of the throttle.
  *
  * @category models

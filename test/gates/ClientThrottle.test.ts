@@ -68,6 +68,9 @@ const driven = (options: ClientThrottle.Options, random: Random.Random = constan
     }
   })
 
+/** Google, Site Reliability Engineering, chapter 21. */
+const published: ClientThrottle.Options = { k: 2, window: "2 minutes", maxRejection: 1, counts: "sent" }
+
 /** A number of requests, all in progress together, some of which are accepted. */
 const counted = (requests: number, accepts: number, options: ClientThrottle.Options) =>
   Effect.gen(function*() {
@@ -86,7 +89,7 @@ describe("the formula", () => {
     for (const counts of ["settled", "sent"] as const) {
       it.effect(`${requests} requests, ${accepts} accepted, K ${k}: ${rejection} are refused, counted when ${counts}`, () =>
         Effect.gen(function*() {
-          const options = { ...ClientThrottle.published, k, counts }
+          const options = { ...published, k, counts }
           assert.approximately(yield* counted(requests, accepts, options), rejection, 1e-11)
           assert.approximately(yield* counted(requests, accepts, { k, counts }), Math.min(0.9, rejection), 1e-11)
         }))
@@ -110,7 +113,7 @@ describe("a service that accepts a number of sends, and rejects the rest", () =>
       `K ${k}: offered ${offered} times its capacity, it sees ${load} times of it, within 3 %`,
       () =>
         Effect.gen(function*() {
-          const throttle = yield* driven({ ...ClientThrottle.published, k }, seeded(7))
+          const throttle = yield* driven({ ...published, k }, seeded(7))
           let seen = 0
           // It can use later what it has not used: randomness leaves gaps.
           let room = 0
@@ -142,9 +145,9 @@ describe("ClientThrottle", () => {
       for (const pass of passes) burst.end(pass, "Success")
       assert.strictEqual(yield* burst.rejection, 0)
 
-      const published = yield* driven(ClientThrottle.published, constantRandom(0))
-      assert.isDefined(published.enter())
-      assert.isUndefined(published.enter())
+      const asPublished = yield* driven(published, constantRandom(0))
+      assert.isDefined(asPublished.enter())
+      assert.isUndefined(asPublished.enter())
     }))
 
   it.effect("sends at least one in ten when all fail, and recovers in a few windows", () =>
@@ -170,7 +173,7 @@ describe("ClientThrottle", () => {
 
   it.effect("is shut for good as published, if the window holds no success", () =>
     Effect.gen(function*() {
-      const throttle = yield* driven({ ...ClientThrottle.published, window: "10 seconds" }, seeded(3))
+      const throttle = yield* driven({ ...published, window: "10 seconds" }, seeded(3))
       let sent = 0
       for (let request = 0; request < 3000; request++) {
         throttle.pass(10)
@@ -282,7 +285,7 @@ describe("ClientThrottle", () => {
 
   it.effect("a request that left the window before it is canceled is not taken off twice", () =>
     Effect.gen(function*() {
-      const throttle = yield* driven({ ...ClientThrottle.published, window: 1000 })
+      const throttle = yield* driven({ ...published, window: 1000 })
       const early = throttle.enter()
       throttle.pass(2000)
       const late = throttle.enter()
@@ -301,7 +304,7 @@ describe("ClientThrottle", () => {
 
   it.effect("whatever interrupts them, calls that were not made are no requests, and all others are", () =>
     Effect.gen(function*() {
-      let throttle = yield* ClientThrottle.make(ClientThrottle.published)
+      let throttle = yield* ClientThrottle.make(published)
       const full = ConcurrencyLimiter.layer({ rule: ConcurrencyLimiter.fixed(1) })
       let sent = 0
       const pass: SendGate.Pass = { settle: () => sent++, cancel: () => undefined }
@@ -317,7 +320,7 @@ describe("ClientThrottle", () => {
         Effect.gen(function*() {
           assert.strictEqual((yield* throttle.state).requests, sent)
           sent = 0
-          throttle = yield* ClientThrottle.make(ClientThrottle.published)
+          throttle = yield* ClientThrottle.make(published)
         })).pipe(thinned(5))
       assert.isAtLeast(steps, 30)
     }).pipe(Effect.provideService(Random.Random, constantRandom(0.999))))
@@ -398,7 +401,7 @@ const gateOf = (options: ClientThrottle.Options, random: number) =>
 const gates = {
   "a throttle": [gateOf({}, 0), { onExceeded: "never" }],
   "a throttle as published, by whose chance nothing is refused": [
-    gateOf(ClientThrottle.published, 0.999),
+    gateOf(published, 0.999),
     { onExceeded: "never" }
   ]
 } satisfies Record<
