@@ -19,13 +19,10 @@ import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
 import * as Scope from "effect/Scope"
 import * as AdaptiveRateLimiter from "../gates/AdaptiveRateLimiter.ts"
-import * as ClientThrottle from "../gates/ClientThrottle.ts"
-import * as ConcurrencyLimiter from "../gates/ConcurrencyLimiter.ts"
-import * as CoolDown from "../gates/CoolDown.ts"
+import type * as ClientThrottle from "../gates/ClientThrottle.ts"
+import type * as ConcurrencyLimiter from "../gates/ConcurrencyLimiter.ts"
+import type * as CoolDown from "../gates/CoolDown.ts"
 import { AdaptiveGate, initial } from "../gates/internal/adaptiveGate.ts"
-import { ConcurrencyGate } from "../gates/internal/concurrencyGate.ts"
-import { CoolDownGate } from "../gates/internal/coolDownGate.ts"
-import { ThrottleGate } from "../gates/internal/throttleGate.ts"
 import * as Hedge from "../hedge/Hedge.ts"
 import { homeOf, serviceOf, validHome } from "../hedge/internal/hedgeOptions.ts"
 import type { Home } from "../hedge/internal/race.ts"
@@ -37,6 +34,14 @@ import { warnUnsharedQuotas } from "../internal/sharing.ts"
 import { MemoryStore, validStore } from "../quota/internal/memoryStore.ts"
 import { CurrentResource } from "../RetryObserver.ts"
 import * as RetryQuota from "../RetryQuota.ts"
+import {
+  type AnyGateKind as GateKind,
+  type GateName,
+  gateNames,
+  type Gates,
+  resourceGates,
+  type Services
+} from "./internal/resourceGates.ts"
 
 /**
  * What every resource has: its quota and its limiter.
@@ -180,29 +185,22 @@ const limiterOf = (options: Options["limiter"] = {}): MakeGate | undefined => {
   }
 }
 
-/** The gates of a resource that has more than its limiter. */
-interface Gates {
-  readonly concurrency: ConcurrencyGate<ConcurrencyLimiter.ConcurrencyLimitExceeded> | undefined
-  readonly throttle: ThrottleGate<ClientThrottle.ClientThrottled> | undefined
-  readonly coolDown: CoolDownGate<CoolDown.CoolingDown> | undefined
-}
-
 type MakeGates = (key: string, nowMillis: number, random: Random.Random) => Gates
 
 /** `undefined` if no resource has any. */
 const gatesOf = <R>(options: Options<R>): MakeGates | undefined => {
-  const concurrencyOf = byKey(options.concurrency, ConcurrencyLimiter.validated)
-  const throttleOf = byKey(options.throttle, ClientThrottle.validated)
-  const coolDownOf = byKey(options.coolDown, (input) => CoolDown.validated(input))
-  if ((options.concurrency ?? options.throttle ?? options.coolDown) === undefined) return undefined
-  return (key, nowMillis, random) => {
-    const [concurrency, throttle, coolDown] = [concurrencyOf(key), throttleOf(key), coolDownOf(key)]
-    return {
-      concurrency: concurrency && new ConcurrencyGate(concurrency, random),
-      throttle: throttle && new ThrottleGate(throttle, random, nowMillis),
-      coolDown: coolDown && new CoolDownGate(coolDown, random)
-    }
-  }
+  const made = gateNames.filter((name) => options[name] !== undefined).map((name) => {
+    const { make, validated }: GateKind = resourceGates[name]
+    const validOf = byKey<object, object>(options[name], validated)
+    return [name, (key: string, random: Random.Random, nowMillis: number) => {
+      const valid = validOf(key)
+      return valid && make(valid, random, nowMillis)
+    }] as const
+  })
+  return made.length === 0
+    ? undefined
+    : (key, nowMillis, random) =>
+      Object.fromEntries(made.map(([name, gateOf]) => [name, gateOf(key, random, nowMillis)])) as unknown as Gates
 }
 
 /** How resources are made; valid. */
@@ -246,19 +244,16 @@ abstract class Kept<R> extends Entry implements Resource {
       : AdaptiveRateLimiter.serviceOf(this.gate ??= limiter(this.key, this.sinceMillis))
   }
 
-  get concurrency(): ConcurrencyLimiter.Service | undefined {
-    const gate = this.gates?.concurrency
-    return gate && ConcurrencyLimiter.serviceOf(gate)
+  get concurrency(): Services["concurrency"] {
+    return this.serviceOf("concurrency")
   }
 
-  get throttle(): ClientThrottle.Service | undefined {
-    const gate = this.gates?.throttle
-    return gate && ClientThrottle.serviceOf(gate)
+  get throttle(): Services["throttle"] {
+    return this.serviceOf("throttle")
   }
 
-  get coolDown(): CoolDown.Service | undefined {
-    const gate = this.gates?.coolDown
-    return gate && CoolDown.serviceOf(gate)
+  get coolDown(): Services["coolDown"] {
+    return this.serviceOf("coolDown")
   }
 
   get hedge(): Hedge.Service {
@@ -267,8 +262,13 @@ abstract class Kept<R> extends Entry implements Resource {
 
   /** Nothing has been throttled, cut, rejected or closed. */
   get isBlank(): boolean {
-    return [this.gate, this.made?.concurrency, this.made?.throttle, this.made?.coolDown]
-      .every((gate) => gate?.isBlank ?? true)
+    return [this.gate, ...Object.values(this.made ?? {})].every((gate) => gate?.isBlank ?? true)
+  }
+
+  private serviceOf<Name extends GateName>(name: Name): Services[Name] {
+    const { serviceOf }: GateKind = resourceGates[name]
+    const gate = this.gates?.[name]
+    return gate && serviceOf(gate)
   }
 
   private get gates(): Gates | undefined {
@@ -450,7 +450,7 @@ export const layer = <R = never>(options: Options<R> = {}): Layer.Layer<Resource
     idleMillis: check.positiveDuration("idleTimeToLive", options.idleTimeToLive ?? 600_000),
     maxEntries: check.count("capacity", options.capacity ?? 100_000, 1)
   }
-  also(check, "quota", "limiter", "concurrency", "throttle", "coolDown", "hedge")
+  also(check, "quota", "limiter", ...gateNames, "hedge")
   const recipe = rejectUnknown(check, options, recipeOf(options))
   return Layer.effect(
     ResourceLimiters,
@@ -508,14 +508,15 @@ export const quota = (key: string): Layer.Layer<RetryQuota.RetryQuota, never, Re
  * @since 0.1.0
  */
 export const get = (key: string): Layer.Layer<Limiters, never, ResourceLimiters> =>
-  providing(key, ({ concurrency, coolDown, limiter, quota, throttle }) => {
-    let services: Context.Context<Limiters> = Context.make(RetryQuota.RetryQuota, quota).pipe(
-      Context.add(AdaptiveRateLimiter.AdaptiveRateLimiter, limiter)
+  providing(key, (resource) => {
+    const services: Context.Context<Limiters> = Context.make(RetryQuota.RetryQuota, resource.quota).pipe(
+      Context.add(AdaptiveRateLimiter.AdaptiveRateLimiter, resource.limiter)
     )
-    if (concurrency) services = Context.add(services, ConcurrencyLimiter.ConcurrencyLimiter, concurrency)
-    if (throttle) services = Context.add(services, ClientThrottle.ClientThrottle, throttle)
-    if (coolDown) services = Context.add(services, CoolDown.CoolDown, coolDown)
-    return services
+    return gateNames.reduce((services, name) => {
+      const { tag }: GateKind = resourceGates[name]
+      const service = resource[name]
+      return service === undefined ? services : Context.add(services, tag, service)
+    }, services)
   })
 
 /**

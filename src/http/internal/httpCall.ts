@@ -1,5 +1,5 @@
 import * as Cause from "effect/Cause"
-import * as Context from "effect/Context"
+import type * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -12,13 +12,11 @@ import * as Random from "effect/Random"
 import { type Compiled, limitsOf } from "../../engine/compiled.ts"
 import { environmentOf } from "../../engine/environment.ts"
 import { retrying as loop } from "../../engine/loop.ts"
-import { ClientThrottle } from "../../gates/ClientThrottle.ts"
-import { ConcurrencyLimiter } from "../../gates/ConcurrencyLimiter.ts"
-import { CoolDown } from "../../gates/CoolDown.ts"
 import { clockOf, monotonicMillis } from "../../internal/clock.ts"
 import { headersIn, remainingIn } from "../../internal/propagation.ts"
 import type { AnyContext, AnyFiber } from "../../internal/shared.ts"
 import { look } from "../../internal/tryGet.ts"
+import { withoutGates } from "../../resources/internal/resourceGates.ts"
 import * as ResourceLimiters from "../../resources/ResourceLimiters.ts"
 import { CurrentClassifier, type RetryClassifier } from "../../RetryClassifier.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
@@ -222,7 +220,7 @@ export const withPropagatedHeaders = <E, R>(self: HttpClient.HttpClient.With<E, 
 const forResource = <A extends Send<any, any>>({ resource }: Settings, request: HttpClientRequest, call: A): A =>
   resource === undefined ? call : Effect.updateContext(
     Effect.provide(call, ResourceLimiters.get(resource(request))),
-    Context.omit(ConcurrencyLimiter, ClientThrottle, CoolDown)
+    withoutGates
   ) as any
 
 /** Sends a request, and retries it as needed. */
