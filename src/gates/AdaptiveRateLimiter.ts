@@ -135,7 +135,7 @@ export interface Options {
   readonly scaleConstant?: number | undefined
   /** The weight of the latest measurement: above 0, at most 1. Default 0.8. */
   readonly smoothing?: number | undefined
-  /** How long one measurement of the send rate lasts, a nanosecond or longer. Default half a second. */
+  /** How long one measurement of the send rate lasts, a nanosecond or longer. Default 500 milliseconds. */
   readonly measurementBucketDuration?: Duration.Input | undefined
   /** What a send does when there is no token. Default `"wait"`. */
   readonly onExceeded?: "wait" | "fail" | undefined

@@ -327,8 +327,7 @@ describe("RetryMetrics, gauges", () => {
         "retry_cool_down_phase resource=orders": 0
       })
     }).pipe(
-      Effect.provide(RetryConfig.layer({ default: { limiter: {}, concurrency: {}, coolDown: {} } })),
-      Effect.provide(metered),
+      Effect.provide([RetryConfig.layer({ default: { limiter: {}, concurrency: {}, coolDown: {} } }), metered]),
       ownRegistry
     ))
 
