@@ -33,8 +33,7 @@ import { errorOf, Refusal } from "../internal/invalidField.ts"
 import type { InvalidOption } from "../InvalidOption.ts"
 import type { RetryPolicy } from "../RetryPolicy.ts"
 import type { RetryQuota } from "../RetryQuota.ts"
-import { spelledOut } from "./internal/durationText.ts"
-import { read } from "./internal/policyReader.ts"
+import { read, spelledOut } from "./internal/policyReader.ts"
 
 /**
  * A policy from JSON: it may need anything that a policy of the library may, since only its JSON says what it is.

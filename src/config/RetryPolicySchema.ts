@@ -25,12 +25,12 @@ import * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import { Refusal } from "../internal/invalidField.ts"
 import { isRetryPolicy, type Json as LooseJson } from "../RetryPolicy.ts"
-import { documentOf } from "./internal/jsonSchema.ts"
 import { read } from "./internal/policyReader.ts"
 import {
   Amount,
   count,
   described,
+  documentOf,
   expecting,
   Factor,
   maybe,

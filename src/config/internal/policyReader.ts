@@ -5,6 +5,7 @@ import { decorrelated, exponential, fibonacci, fixed, linear } from "../../Backo
 import { AdaptiveRateLimiter } from "../../gates/AdaptiveRateLimiter.ts"
 import { honorPushback } from "../../grpc/RetryGrpc.ts"
 import { type Fields, isObject, type Path, Refusal, refuse, rejectUnknownKeys } from "../../internal/invalidField.ts"
+import { short } from "../../internal/tryGet.ts"
 import { InvalidOption } from "../../InvalidOption.ts"
 import {
   capped,
@@ -33,7 +34,28 @@ import {
   withoutDeadline,
   withQuota
 } from "../../RetryPolicy.ts"
-import { spelledOut } from "./durationText.ts"
+
+/** The units that people write, and Effect's names for them. */
+const units: { readonly [short: string]: string } = {
+  ns: "nanos",
+  us: "micros",
+  µs: "micros",
+  ms: "millis",
+  s: "seconds",
+  m: "minutes",
+  min: "minutes",
+  h: "hours",
+  d: "days",
+  w: "weeks"
+}
+
+const written = /^(\d+(?:\.\d+)?) ?([a-zµ]+)$/
+
+/** `500ms` as `500 millis`, which Effect's `Duration` reads. Other values stay unchanged. */
+export const spelledOut = (value: unknown): unknown => {
+  const [, amount, unit = ""] = written.exec(short(value)) ?? []
+  return Object.hasOwn(units, unit) ? `${amount} ${units[unit]}` : value
+}
 
 /** Functions that JSON can name. */
 export type Functions = { readonly [name: string]: (...args: Array<any>) => unknown }

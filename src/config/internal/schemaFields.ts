@@ -1,5 +1,31 @@
 import * as Schema from "effect/Schema"
+import { type Fields, isObject } from "../../internal/invalidField.ts"
 import { isTime, type Option, type OptionRecord } from "../../internal/options.ts"
+
+/** Whether the part can be added without a conflict. */
+const addsTo = (schema: Fields, part: unknown): part is Fields =>
+  isObject(part) && Object.keys(part).every((key) => !Object.hasOwn(schema, key))
+
+/** Without `allOf` where possible: editors show what is next to a `$ref`, but not what is in another part. */
+const flat = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(flat)
+  if (!isObject(value)) return value
+  const { allOf = [], ...rest } = value
+  const parts = flat(allOf) as ReadonlyArray<unknown>
+  let schema: Fields = Object.fromEntries(Object.entries(rest).map(([key, inner]) => [key, flat(inner)]))
+  const apart: Array<unknown> = []
+  for (const part of parts) {
+    if (addsTo(schema, part)) schema = { ...schema, ...part }
+    else apart.push(part)
+  }
+  return apart.length === 0 ? schema : { ...schema, allOf: apart }
+}
+
+/** The JSON Schema of the encoded form, draft 2020-12. */
+export const documentOf = (schema: Schema.Constraint): unknown => {
+  const { definitions, schema: root } = Schema.toJsonSchemaDocument(schema, { onExcessProperty: "error" })
+  return flat({ $schema: "https://json-schema.org/draft/2020-12/schema", ...root, $defs: definitions })
+}
 
 /** The expectation in the message for a rejected value. */
 export const expecting = (expected: string) => ({ expected })
@@ -72,7 +98,7 @@ type Written<Options> = {
   [K in keyof Options]: Options[K] extends Option<"inCode" | "callback", any, any> ? never : K
 }[keyof Options]
 
-type Fields<Options> = { readonly [K in Written<Options>]: Schema.optionalKey<SchemaOf<Options[K]>> }
+type Keys<Options> = { readonly [K in Written<Options>]: Schema.optionalKey<SchemaOf<Options[K]>> }
 
 const schemas: { readonly [kind: string]: (option: Option<string, any, any>) => Schema.Top } = {
   amount: () => Amount,
@@ -106,7 +132,7 @@ const explained = (text: string, option: Option<string, any, any>) => {
 export const fieldsOf = <Options extends OptionRecord>(
   options: Options,
   texts: { readonly [K in Written<Options>]: string }
-): Fields<Options> =>
+): Keys<Options> =>
   Object.fromEntries(
     Object.entries<string>(texts).map(([name, text]) => {
       const option = options[name]!
