@@ -1,4 +1,4 @@
-import { assert, it } from "@effect/vitest"
+import { assert, it, vi } from "@effect/vitest"
 import { RetryQuota } from "effect-retry"
 import { range } from "effect/Array"
 import * as Effect from "effect/Effect"
@@ -34,6 +34,16 @@ it.effect("every client above the layer of the README retries, and the last resp
     assert.strictEqual(yield* get, 503)
     assert.isAbove(server.asked.length, 4)
   }))
+
+it("the fetch of the README is called as fetch, and the last response is the result", async () => {
+  const asked: Array<number> = []
+  vi.stubGlobal("fetch", async () => new Response(null, { status: [503, 200, 503][asked.push(1) - 1] ?? 503 }))
+  const { fetch } = await import("../../examples/doors/fetch.ts")
+  vi.unstubAllGlobals()
+  assert.deepStrictEqual([(await fetch("http://shop.example")).status, asked.length], [200, 2])
+  const post = await fetch("http://shop.example", { method: "POST" })
+  assert.deepStrictEqual([post.status, asked.length], [503, 3])
+})
 
 it("the client of the README is called as usual and retried by the policy", async () => {
   const { handler, requests } = handlerOf([busy, busy, ok])
