@@ -1,16 +1,8 @@
-import {
-  DynamoDBClient,
-  type DynamoDBClientConfig
-} from "@aws-sdk/client-dynamodb"
-import { Effect } from "effect"
-import { awsStandard2026, RetryQuota } from "effect-retry"
+import { DynamoDBClient } from "@aws-sdk/client-dynamodb"
+import { awsDynamoDB2026 } from "effect-retry"
 import * as AwsSdk from "effect-retry/AwsSdk"
 
-/** Call it as usual. Clients that get one strategy share its quota. */
-export const makeClient = async (config: DynamoDBClientConfig) => {
-  const strategy = AwsSdk.makeRetryStrategy(awsStandard2026).pipe(
-    Effect.provide(RetryQuota.layer())
-  )
-  const retryStrategy = await Effect.runPromise(strategy)
-  return new DynamoDBClient({ ...config, retryStrategy })
-}
+/** Call it as usual. Clients with one strategy share its quota. */
+export const client = new DynamoDBClient({
+  retryStrategy: AwsSdk.retryStrategy(awsDynamoDB2026)
+})

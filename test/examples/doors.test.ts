@@ -7,7 +7,6 @@ import * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientResponse from "effect/http/HttpClientResponse"
 import * as Layer from "effect/Layer"
 import * as TestClock from "effect/testing/TestClock"
-import { makeClient } from "../../examples/doors/aws-sdk.ts"
 import { httpLayer } from "../../examples/doors/effect.ts"
 import { shop, stores } from "../../examples/effect-limits.ts"
 import { busy, getItem, handlerOf, ok, played, settings } from "../utils/awsSdk.ts"
@@ -47,8 +46,13 @@ it("the fetch of the README is called as fetch, and the last response is the res
 
 it("the client of the README is called as usual and retried by the policy", async () => {
   const { handler, requests } = handlerOf([busy, busy, ok])
-  const client = await makeClient({ ...settings, requestHandler: handler })
+  vi.stubEnv("AWS_REGION", settings.region)
+  vi.stubEnv("AWS_ACCESS_KEY_ID", "a")
+  vi.stubEnv("AWS_SECRET_ACCESS_KEY", "b")
+  const { client } = await import("../../examples/doors/aws-sdk.ts")
+  client.config.requestHandler = handler
   await client.send(getItem())
+  vi.unstubAllEnvs()
   assert.strictEqual(requests.length, 3)
 })
 

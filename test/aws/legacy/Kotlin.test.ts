@@ -1,12 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import {
-  AdaptiveRateLimiter,
-  RetryClassifier,
-  RetryInfo,
-  type RetryPolicy,
-  RetryQuota,
-  withRetry
-} from "effect-retry"
+import { AdaptiveRateLimiter, RetryClassifier, RetryInfo, type RetryPolicy, RetryQuota, withRetry } from "effect-retry"
 import * as Kotlin from "effect-retry/aws/legacy/Kotlin"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
