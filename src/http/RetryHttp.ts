@@ -38,9 +38,9 @@ import * as defaults from "./internal/defaults.ts"
 import { defaultHints, type HintReader } from "./internal/hintHeaders.ts"
 import { retrying, type Send, type Settings, withPropagatedHeaders } from "./internal/httpCall.ts"
 import { hedging } from "./internal/httpHedge.ts"
-import { withoutProxyRetries } from "./internal/idempotencyKeys.ts"
+import { withoutProxyRetries } from "./internal/requestSafety.ts"
 
-export { isRetryStatus } from "./internal/classifyResponse.ts"
+export { hintOf, isRetryStatus } from "./internal/classifyResponse.ts"
 export {
   defaultHints,
   hintMillis,
@@ -49,11 +49,15 @@ export {
   hintRetryAfter,
   hintSeconds
 } from "./internal/hintHeaders.ts"
-export { hintOf } from "./internal/hintOfValue.ts"
 export type { Send } from "./internal/httpCall.ts"
-export { idempotencyKey, type IdempotencyKeyOptions } from "./internal/idempotencyKeys.ts"
-export { CurrentRepeatable, repeatable } from "./internal/requestSafety.ts"
-export { bodyFactory, repeatableBody } from "./internal/resendableBody.ts"
+export {
+  bodyFactory,
+  CurrentRepeatable,
+  idempotencyKey,
+  type IdempotencyKeyOptions,
+  repeatable,
+  repeatableBody
+} from "./internal/requestSafety.ts"
 
 /**
  * Options of the classifier.

@@ -29,8 +29,7 @@ import type { Refused } from "../internal/refused.ts"
 import type { Stop } from "../RetryDecision.ts"
 import { isRetryPolicy, type RetryPolicy } from "../RetryPolicy.ts"
 import { type Past, sending } from "./internal/durableSend.ts"
-import { type AnySent, type Retried, Sent, stopOf } from "./internal/storedAttempt.ts"
-import { NotSent } from "./internal/storedRefusal.ts"
+import { type AnySent, NotSent, type Retried, Sent, stopOf } from "./internal/storedAttempt.ts"
 
 /**
  * The quota or a gate, such as an `AdaptiveRateLimiter`, refused a first send: it was never made, and no policy retries it.

@@ -1,5 +1,7 @@
-import { type HttpClientError, isHttpClientError } from "effect/http/HttpClientError"
-import { type HttpClientRequest, toUrl } from "effect/http/HttpClientRequest"
+import * as Cause from "effect/Cause"
+import * as Duration from "effect/Duration"
+import { HttpClientError, isHttpClientError, TransportError } from "effect/http/HttpClientError"
+import { empty, type HttpClientRequest, makeWith, toUrl } from "effect/http/HttpClientRequest"
 import { type HttpClientResponse, TypeId as ResponseTypeId } from "effect/http/HttpClientResponse"
 import * as Option from "effect/Option"
 import { infoOfKind, kindOf } from "../../internal/classification/answer.ts"
@@ -10,14 +12,82 @@ import {
   isNeverSent,
   isTimeout
 } from "../../internal/classification/errorCodes.ts"
+import { hintOfValue } from "../../internal/classification/resource.ts"
 import { hasKey, isRedirected, isRetryStatus as isWorthARetry } from "../../internal/classification/wire.ts"
 import { wallMillis } from "../../internal/clock.ts"
-import { get, short } from "../../internal/tryGet.ts"
+import { get, look, short } from "../../internal/tryGet.ts"
 import { classify, defaultClassifier, type RetryClassifier } from "../../RetryClassifier.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
-import { wholeOf } from "./attemptTimeout.ts"
+import type { Outcome } from "../../SendGate.ts"
 import { answerOf, type HintReader, readHint } from "./hintHeaders.ts"
 import { isRepeatable } from "./requestSafety.ts"
+
+/**
+ * The destination of a request: scheme, host and path. For a relative URL, only the path; for an invalid one, an empty
+ * string.
+ */
+const placeOf = (url: string): string => {
+  const absolute = look(() => new URL(url))
+  const path = (absolute ?? look(() => new URL(url, "http://relative")))?.pathname
+  const origin = absolute === undefined || absolute.host === "" ? "" : `${absolute.protocol}//${absolute.host}`
+  return origin + (path?.startsWith("/") ? path : "")
+}
+
+/** The method and destination of a request: no user, no query, no headers, no body. */
+const outlineOf = ({ method, url }: HttpClientRequest): HttpClientRequest =>
+  makeWith(method, placeOf(url), empty.urlParams, empty.hash, empty.headers, empty.body)
+
+/** The same errors, with the request as sent. */
+const wholes = new WeakMap<object, HttpClientError>()
+
+/**
+ * The error of an attempt that got no response in time, or had no time to be sent. It shows only the outline of the
+ * request.
+ */
+export const timedOut = (request: HttpClientRequest, millis: number): HttpClientError => {
+  const description = millis === 0
+    ? "the deadline of the call has passed: it was not sent"
+    : `no response within ${Duration.format(Duration.millis(millis))}`
+  const cause = new Cause.TimeoutError(description)
+  const errorOf = (request: HttpClientRequest) =>
+    new HttpClientError({ reason: new TransportError({ request, cause, description }) })
+  const error = errorOf(outlineOf(request))
+  wholes.set(error, errorOf(request))
+  return error
+}
+
+/** A failure with the whole request, for deciding whether a retry is safe. */
+export const wholeOf = (failure: unknown): unknown =>
+  typeof failure === "object" && failure !== null ? wholes.get(failure) ?? failure : failure
+
+const byDefault = (value: unknown): Duration.Duration | undefined => {
+  const millis = hintOfValue(value, wallMillis)
+  return millis === undefined ? undefined : Duration.millis(millis)
+}
+
+/**
+ * The `hint` of a `CoolDown` for services with their own headers: the facts decide for a failure, the readers for any
+ * other response, before what `CoolDown` itself reads.
+ *
+ * **Gotchas**
+ *
+ * The readers see every response, including successes: use none that reports something on each, as `hintRetryAfter` may
+ * for a running job. Failures are read by the `hints` of {@link retry}.
+ *
+ * **Example** (A service with its own header for how long to wait)
+ *
+ * ```ts
+ * const coolDownLayer = CoolDown.layer({ hint: RetryHttp.hintOf([RetryHttp.hintSeconds("x-vendor-wait")]) })
+ * ```
+ *
+ * @category hints
+ * @since 0.1.0
+ */
+export const hintOf =
+  (readers: ReadonlyArray<HintReader>) => ({ info, value }: Outcome): Duration.Duration | undefined => {
+    if (info !== undefined || !isResponse(value)) return info?.retryAfter
+    return readHint(readers, value, wallMillis()) ?? byDefault(value)
+  }
 
 /** Options of a classifier of HTTP failures. */
 export interface ClassifierSettings {

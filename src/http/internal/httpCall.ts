@@ -21,12 +21,9 @@ import * as ResourceLimiters from "../../resources/ResourceLimiters.ts"
 import { CurrentClassifier, type RetryClassifier } from "../../RetryClassifier.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
 import { combine, CurrentObserver, observerOf, type RetryObserver } from "../../RetryObserver.ts"
-import { timedOut } from "./attemptTimeout.ts"
-import { isWorthReading, readAhead } from "./bufferedBody.ts"
-import { inside, isResponse, mayFail } from "./classifyResponse.ts"
-import { discard } from "./discardBody.ts"
-import { isRepeatable } from "./requestSafety.ts"
-import { isOneShot } from "./resendableBody.ts"
+import { discard, isWorthReading, readAhead } from "./bufferedBody.ts"
+import { inside, isResponse, mayFail, timedOut } from "./classifyResponse.ts"
+import { isOneShot, isRepeatable } from "./requestSafety.ts"
 
 /**
  * The sending of a request, until its response has begun.

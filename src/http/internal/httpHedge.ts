@@ -5,11 +5,10 @@ import * as Option from "effect/Option"
 import { Hedge } from "../../hedge/Hedge.ts"
 import { type HedgeOptions, hedging as race } from "../../hedge/internal/race.ts"
 import { classify, CurrentClassifier, type RetryClassifier } from "../../RetryClassifier.ts"
+import { discard } from "./bufferedBody.ts"
 import { inside, isResponse, mayFail } from "./classifyResponse.ts"
-import { discard } from "./discardBody.ts"
 import type { Send } from "./httpCall.ts"
-import { isRepeatable } from "./requestSafety.ts"
-import { isOneShot } from "./resendableBody.ts"
+import { isOneShot, isRepeatable } from "./requestSafety.ts"
 
 /** Closes the unread response of a send. */
 const release: HedgeOptions["release"] = (exit) => {

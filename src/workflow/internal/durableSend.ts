@@ -9,8 +9,7 @@ import { after, type AnyEffect } from "../../engine/wait.ts"
 import { isRefusal } from "../../internal/refused.ts"
 import { Retry, type Stop } from "../../RetryDecision.ts"
 import type { Ask } from "../../RetryQuotaStore.ts"
-import { type AnySent, infoOf, type Retried, storedInfo, storedStopOf } from "./storedAttempt.ts"
-import { notSent } from "./storedRefusal.ts"
+import { type AnySent, infoOf, notSent, type Retried, storedInfo, storedStopOf } from "./storedAttempt.ts"
 
 /** A durable call: its policy, and the outcomes of its sends so far. */
 export interface Past {
