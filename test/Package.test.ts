@@ -90,7 +90,7 @@ describe("the package", () => {
   /** The import path: a wing is not part of it. */
   const nameOf = (module: string) =>
     `effect-retry/${module}`.replace(/\/index$/, "").replace(
-      /\/(?:config|drivers|gates|grpc|hedge|http|llm|metrics|quota|redis|resources|workflow|(?:aws|testing)(?=\/(?:AwsSdk|Chaos)$))\//,
+      /\/(?:config|drivers|gates|grpc|hedge|http|llm|metrics|quota|redis|resources|workflow|(?:aws|testing)(?=\/(?:AwsSdk|RetryStrategy|Chaos)$))\//,
       "/"
     )
 
@@ -182,26 +182,13 @@ const yetToMove: ReadonlyArray<string> = [
   "AdaptiveRateLimiter: serviceOf",
   "AdaptiveRateLimiter: unlimited",
   "AdaptiveRateLimiter: validated",
-  "AdaptiveRateLimiterRedis: joined",
-  "AdaptiveRateLimiterRedis: validated",
   "ClientThrottle: serviceOf",
   "ClientThrottle: validated",
   "ConcurrencyLimiter: serviceOf",
   "ConcurrencyLimiter: validated",
   "CoolDown: serviceOf",
   "CoolDown: validated",
-  "CoolDownRedis: joined",
-  "CoolDownRedis: validated",
-  "RetryQuotaRedis: opened",
-  "RetryQuotaRedis: validated",
-  "RetryStrategy: discard",
-  "RetryStrategy: fromCompiled",
-  "RetryStrategy: sentAfterDelay",
-  "RetryStream: untilBegun",
-  "TokenLimiter: CurrentMeter",
-  "aws/RequestHeaders: noteDate",
-  "aws/SharedConfig: unlessBlank",
-  "aws/SharedConfig: variable"
+  "TokenLimiter: CurrentMeter"
 ]
 
 interface Locked {

@@ -13,151 +13,23 @@
 
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
-import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { NodeInspectSymbol } from "effect/Inspectable"
 import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
-import { bringing } from "../engine/callContext.ts"
-import type { Compiled } from "../engine/compiled.ts"
-import { Decider, decisionOf } from "../engine/decider.ts"
-import {
-  type AnyFiber,
-  CallEnvironment,
-  CurrentScope,
-  environmentOf,
-  quotaOf,
-  SendScope
-} from "../engine/environment.ts"
-import { fiberScope, Permit } from "../engine/permit.ts"
+import { type AnyFiber, CallEnvironment, CurrentScope, SendScope } from "../engine/environment.ts"
 import { compiledOf } from "../engine/policy/policy.ts"
 import { withServices } from "../engine/policy/providedPolicy.ts"
-import { Run } from "../engine/run.ts"
-import { admission, settling } from "../engine/send.ts"
-import { after, type AnyEffect, notified } from "../engine/wait.ts"
+import { settling } from "../engine/send.ts"
 import type { RateLimitExceeded } from "../gates/AdaptiveRateLimiter.ts"
 import { propagating, type Propagation, propagationIn } from "../internal/propagation.ts"
 import type { Refused } from "../internal/refused.ts"
 import { type AnyContext, shared } from "../internal/shared.ts"
-import { isStop, type Retry, type RetryDecision, type Stop, type StopReason } from "../RetryDecision.ts"
-import * as RetryInfo from "../RetryInfo.ts"
-import { call as observed, failureClass, observerOf } from "../RetryObserver.ts"
+import { call as observed } from "../RetryObserver.ts"
 import type { RetryPolicy } from "../RetryPolicy.ts"
-import type { QuotaExhausted } from "../RetryQuota.ts"
+import { discard, Issued, type Operation, type Service, Strategy, type Token } from "./internal/tokenStrategy.ts"
 
-/**
- * Permission to make one attempt. A strategy accepts each of its tokens once.
- *
- * **Details**
- *
- * What a token holds of the quota (and of gates) is settled once: it goes back when the attempt succeeds, when the
- * token is abandoned before the attempt is sent, and when the fiber that got the token fails or is interrupted before
- * that; otherwise it is spent. A fiber that succeeds may have passed the token on, so a token it leaves behind is held
- * until it is used, abandoned or garbage.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Token {
-  /** The number of the attempt it is for: 1 for the first. */
-  readonly attempt: number
-  /** How long to wait before the attempt is sent. */
-  readonly delay: Duration.Duration
-  /** The backoff that the strategy itself waited out before it issued the token. */
-  readonly waited: Duration.Duration
-  /** Quota tokens that the attempt holds. */
-  readonly cost: number
-  /** Marks the attempt as sent: what it holds is spent unless it succeeds. Returns `false` if the token is used up. */
-  readonly markSent: Effect.Effect<boolean>
-  /**
-   * Marks the attempt as never sent: what it holds goes back. Returns `false` if it was sent or the token is used up.
-   */
-  readonly abandon: Effect.Effect<boolean>
-}
-
-/**
- * The defect of a token that a strategy does not accept: another strategy issued it (`"foreign"`), or a refresh, a
- * success or `abandon` has used it up (`"used"`).
- *
- * @category errors
- * @since 0.1.0
- */
-export class InvalidToken extends Data.TaggedError("InvalidToken")<{
-  /** What is wrong with the token. */
-  readonly reason: "foreign" | "used"
-}> {
-  override get message(): string {
-    return this.reason === "foreign"
-      ? "the retry token belongs to another strategy"
-      : "the retry token has already been used"
-  }
-}
-
-/**
- * What is known about the operation being called.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Operation {
-  /**
-   * Whether it polls: a call that the quota refuses to retry is then held for its delay before it fails. Default
-   * `false`.
-   */
-  readonly longPolling?: boolean | undefined
-}
-
-/**
- * The call is not retried: why, and after how many attempts.
- *
- * @category errors
- * @since 0.1.0
- */
-export class RetryRefused extends Data.TaggedError("RetryRefused")<{
-  /** What the strategy decided. */
-  readonly stop: Stop
-}> {
-  /** Why the call is not retried. */
-  get reason(): StopReason {
-    return this.stop.reason
-  }
-  get [RetryInfo.TypeId](): RetryInfo.RetryInfo {
-    return RetryInfo.notRetryable
-  }
-  override get message(): string {
-    return `not retried after ${this.stop.attempts} attempts: ${this.reason}`
-  }
-}
-
-/**
- * The operations of a strategy. The state of each call is in its tokens, not here.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Service<out Refusal = RateLimitExceeded> {
-  /**
-   * Permission for the first attempt. Fails if the first attempt costs tokens that are not available, or a gate lets no
-   * more sends through; may wait for either, as configured.
-   */
-  readonly acquireInitialToken: (
-    operation?: Operation
-  ) => Effect.Effect<Token, QuotaExhausted | Refusal>
-  /**
-   * Permission to retry after a failure of the token's attempt. Fails with `RetryRefused` if it is not retried, after
-   * the delay for which a long-polling call is held, if a gate refuses the send, or at the deadline if the gates do not let
-   * it pass until then. Dies with `InvalidToken`.
-   */
-  readonly refreshRetryToken: (
-    token: Token,
-    error: unknown
-  ) => Effect.Effect<Token, RetryRefused>
-  /**
-   * Records the success of the token's attempt; gates see the value if given. Never waits. Dies with `InvalidToken`.
-   */
-  readonly recordSuccess: (token: Token, value?: unknown) => Effect.Effect<void>
-}
+export { InvalidToken, type Operation, RetryRefused, type Service, type Token } from "./internal/tokenStrategy.ts"
 
 /**
  * The retry strategy of a client.
@@ -166,215 +38,6 @@ export interface Service<out Refusal = RateLimitExceeded> {
  * @since 0.1.0
  */
 export class RetryStrategy extends Context.Service<RetryStrategy, Service>()("effect-retry/RetryStrategy") {}
-
-/** Settles what a dropped token holds. Some Workers lack it. */
-const dropped = typeof FinalizationRegistry === "undefined"
-  ? undefined
-  : /* @__PURE__ */ new FinalizationRegistry<Permit>((permit) => permit.abandon())
-
-/** A token of a strategy: a run, and what is held for its next send. */
-class Issued implements Token {
-  readonly attempt: number
-  readonly cost: number
-  readonly delay: Duration.Duration
-  waited: Duration.Duration = Duration.zero
-  private isUsed = false
-
-  constructor(
-    readonly strategy: Strategy<unknown>,
-    readonly decider: Decider,
-    readonly permit: Permit,
-    delayMillis: number
-  ) {
-    this.attempt = permit.attempt
-    this.cost = permit.reservation?.cost ?? 0
-    this.delay = Duration.millis(delayMillis)
-    if (permit.passes !== undefined || permit.reservation !== undefined) dropped?.register(this, permit)
-  }
-
-  get markSent(): Effect.Effect<boolean> {
-    return Effect.withFiber((fiber) => {
-      if (this.permit.state !== "taken") return Effect.succeed(false)
-      // From now on the sending fiber is responsible for what is held.
-      fiberScope(this.permit, fiber)
-      this.permit.sent()
-      return Effect.succeed(true)
-    })
-  }
-
-  get abandon(): Effect.Effect<boolean> {
-    return Effect.sync(() => this.permit.cancel() && this.use())
-  }
-
-  /** Returns `false` if the token is already used up. */
-  use(): boolean {
-    if (this.isUsed) return false
-    return this.isUsed = true
-  }
-
-  toJSON(): unknown {
-    const { attempt, cost, delay, waited } = this
-    const [delayMillis, waitedMillis] = [Duration.toMillis(delay), Duration.toMillis(waited)]
-    return { _tag: "RetryStrategyToken", attempt, delayMillis, waitedMillis, cost }
-  }
-
-  [NodeInspectSymbol](): unknown {
-    return this.toJSON()
-  }
-}
-
-/**
- * The attempt of a token was sent and ended without an outcome, for example aborted in flight. Does nothing if the
- * token is used up.
- *
- * @internal
- */
-export const discard = (token: Token): void => {
-  if (!(token instanceof Issued && token.use())) return
-  token.permit.sent()
-  token.permit.abandon()
-}
-
-class Strategy<Refusal> implements Service<Refusal> {
-  private readonly bring: (caller: AnyContext) => AnyContext
-  private readonly contexts = new WeakMap<AnyContext, AnyContext>()
-
-  constructor(private readonly compiled: Compiled, context: AnyContext) {
-    this.bring = bringing(compiled, context)
-  }
-
-  readonly acquireInitialToken: Service<Refusal>["acquireInitialToken"] = (operation) =>
-    Effect.withFiber((fiber) => {
-      const environment = this.environmentIn(fiber.context)
-      const run = new Run(environment)
-      run.longPolling = operation?.longPolling
-      const decider = new Decider(this.compiled, run).begins()
-      const permit = run.permit = new Permit(environment, 0)
-      // First sends cost nothing in the guide.
-      const isFree = decider.compiled.refund !== undefined ||
-        (environment.gates.length === 0 && !environment.store?.firstAttemptCost)
-      if (!isFree) fiberScope(permit, fiber)
-      const admitted = isFree ? undefined : admission(environment, permit)
-      const issue = () => new Issued(this, decider, permit, 0)
-      return admitted === undefined
-        ? Effect.succeed(issue())
-        : Effect.map(this.settling(admitted, run), issue) as Effect.Effect<Token, any>
-    })
-
-  readonly refreshRetryToken: Service<Refusal>["refreshRetryToken"] = (token, error) =>
-    Effect.updateContext(
-      Effect.withFiber((fiber) => {
-        const { decider } = this.redeemed(token, fiber)
-        const { run } = decider
-        const wait = run.failed(error)
-        const next = (): AnyEffect => {
-          const decision = decisionOf(decider)
-          return Effect.isEffect(decision)
-            ? this.settling(Effect.flatMap(decision, (decided) => this.follow(decided, decider, fiber)), run)
-            : this.follow(decision, decider, fiber)
-        }
-        return wait === undefined ? next() : Effect.flatMap(wait, next)
-      }),
-      (caller: AnyContext) => this.contextOf(caller) as Context.Context<any>
-    )
-
-  readonly recordSuccess: Service["recordSuccess"] = (token, value) =>
-    Effect.withFiber((fiber): Effect.Effect<void> => {
-      const { decider: { compiled: { refund }, run }, permit } = this.redeemed(token, fiber)
-      const { clock, store } = run.environment
-      if (refund === undefined) return run.succeeded(value) ?? Effect.void
-      permit.reservation?.spend()
-      permit.succeeded(value)
-      if (store !== undefined && store.balance(clock) <= store.capacity - refund) store.deposit(refund, clock)
-      return notified(run.environment, true, undefined) ?? Effect.void
-    })
-
-  /** Its attempt was sent and has ended: the caller's services judge how, for the policy and for the gates. */
-  private redeemed(token: Token, { context }: AnyFiber): Issued {
-    if (!(token instanceof Issued) || token.strategy !== this) throw new InvalidToken({ reason: "foreign" })
-    if (!token.use()) throw new InvalidToken({ reason: "used" })
-    token.permit.environment = token.decider.run.environment = this.environmentIn(context)
-    token.permit.sent()
-    return token
-  }
-
-  /** The caller's clock and randomness, and what the strategy brings. */
-  private environmentIn(caller: AnyContext): CallEnvironment {
-    const context = this.contextOf(caller)
-    return this.compiled.refund === undefined
-      ? environmentOf(context)
-      : new CallEnvironment(context, quotaOf(context), [])
-  }
-
-  /** A context never changes, and many calls share one. */
-  private contextOf(caller: AnyContext): AnyContext {
-    let found = this.contexts.get(caller)
-    if (found === undefined) {
-      found = this.bring(caller)
-      this.contexts.set(caller, found).set(found, found)
-    }
-    return found
-  }
-
-  /** A whole call, with what the observer puts around it. */
-  observed<A, E, R>(call: Effect.Effect<A, E, R>, { context }: AnyFiber): Effect.Effect<A, E, R> {
-    const around = this.contextOf(context)
-    return observerOf(around).onCall?.(call, around) ?? call
-  }
-
-  /** What a run holds goes back if this fails, or is interrupted. */
-  private settling<A, E, R>(self: Effect.Effect<A, E, R>, run: Run): Effect.Effect<A, E, R> {
-    return Effect.onError(self, () => Effect.sync(() => run.complete()))
-  }
-
-  private follow(decision: RetryDecision, decider: Decider, fiber: AnyFiber): AnyEffect {
-    if (isStop(decision)) return refused(decision)
-    const { run } = decider
-    const permit = run.permit ??= new Permit(run.environment, run.attempt)
-    permit.failureClass = failureClass(run.info)
-    const isGated = run.environment.gates.length > 0
-    if (isGated || permit.reservation !== undefined) fiberScope(permit, fiber)
-    return !isGated
-      ? Effect.succeed(new Issued(this, decider, permit, decision.delayMillis))
-      : this.backedOff(decision, decider, permit)
-  }
-
-  /**
-   * Waits out the backoff before asking gates, as the SDKs do: a send token held during a wait is one less for the
-   * others.
-   */
-  private backedOff(decision: Retry, decider: Decider, permit: Permit): AnyEffect {
-    const { run } = decider
-    const issue = () => {
-      const issued = new Issued(this, decider, permit, 0)
-      issued.waited = decision.delay
-      return Effect.succeed(issued)
-    }
-    const admitted = Effect.suspend((): AnyEffect => {
-      const waiting = run.admits()
-      if (waiting === undefined) return issue()
-      return Effect.flatMap(waiting, (isIn): AnyEffect => {
-        if (isIn) return issue()
-        const stop = run.stops(run.heldBack)
-        return after(run.stopped(stop), refused(stop))
-      })
-    })
-    return this.settling(Effect.andThen(Effect.sleep(decision.delay), admitted), run)
-  }
-}
-
-const refused = (stop: Stop): Effect.Effect<never, RetryRefused> => {
-  const failure = Effect.fail(new RetryRefused({ stop }))
-  return stop.delayMillis === 0 ? failure : Effect.andThen(Effect.sleep(stop.delay), failure)
-}
-
-/**
- * Makes the strategy of a compiled policy.
- *
- * @internal
- */
-export const fromCompiled = <Refusal>(compiled: Compiled, context: AnyContext): Service<Refusal> =>
-  new Strategy<Refusal>(compiled, context)
 
 /**
  * Makes the strategy of a policy, with the services of the context: the quota, and the limiter if there is one.
@@ -398,7 +61,7 @@ export const fromCompiled = <Refusal>(compiled: Compiled, context: AnyContext): 
 export const make = <R, Err extends { readonly [Refused]: true } = never>(
   policy: RetryPolicy<unknown, Err, R>
 ): Effect.Effect<Service<Err>, never, R> =>
-  withServices(compiledOf(policy), (compiled, context) => fromCompiled<Err>(compiled, context))
+  withServices(compiledOf(policy), (compiled, context) => new Strategy<Err>(compiled, context))
 
 /**
  * A layer with the strategy of a policy: see {@link make}.

@@ -21,7 +21,8 @@ import { checks, checksOf, flag, rejectUnknown } from "../../internal/checks.ts"
 import * as Traits from "../../internal/classification/smithyTraits.ts"
 import { faultOf } from "../../RetryInfo.ts"
 import type { RetryQuota } from "../../RetryQuota.ts"
-import { fromCompiled, RetryStrategy, type Service } from "../RetryStrategy.ts"
+import { type Service, Strategy } from "../internal/tokenStrategy.ts"
+import { RetryStrategy } from "../RetryStrategy.ts"
 
 /**
  * The trait `@retryable`: annotations for a `Schema.TaggedError` class whose errors are safe to retry.
@@ -215,7 +216,7 @@ const compiledOf = (options: Options): Compiled => {
 export const make = (options: Options = {}): Effect.Effect<Service, never, RetryQuota> => {
   const compiled = compiledOf(options)
   return Effect.contextWith((context: Context.Context<RetryQuota>) =>
-    Effect.sync(() => fromCompiled(compiled, context as Context.Context<never>))
+    Effect.sync(() => new Strategy(compiled, context as Context.Context<never>))
   )
 }
 

@@ -19,6 +19,7 @@ import * as Fiber from "effect/Fiber"
 import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import { discard } from "../../../src/aws/internal/tokenStrategy.ts"
 import { on, type Send, type Sweeps } from "./sweep.ts"
 
 /** Holds tokens for a while, and gives them back. */
@@ -122,7 +123,7 @@ export const serviceSweeps: Sweeps = {
       yield* second.abandon
     })
   },
-  "RetryStrategy.discard: an attempt whose outcome nobody sees": {
+  "a token that is discarded: an attempt whose outcome nobody sees": {
     quota: { capacity: 100, firstAttemptCost: 3 },
     program: Effect.gen(function*() {
       const strategy = yield* RetryStrategy.make(awsAdaptive)
@@ -130,7 +131,7 @@ export const serviceSweeps: Sweeps = {
       yield* first.markSent
       const second = yield* strategy.refreshRetryToken(first, new Kit.Transient())
       yield* second.markSent
-      RetryStrategy.discard(second)
+      discard(second)
     })
   },
   "Waiter.waitUntil, Waiter.make, Waiter.output": {

@@ -16,7 +16,7 @@ import { Refused } from "../../../internal/refused.ts"
 import { get } from "../../../internal/tryGet.ts"
 import { classify, CurrentClassifier } from "../../../RetryClassifier.ts"
 import * as RetryInfo from "../../../RetryInfo.ts"
-import * as RetryStrategy from "../../RetryStrategy.ts"
+import { discard, InvalidToken, type Service, type Token } from "../tokenStrategy.ts"
 
 /**
  * The abort signals of the calls in progress, by the scope with which they ask for their first token.
@@ -125,7 +125,7 @@ interface SdkCall {
 class SdkToken extends Deliverable implements StandardRetryToken {
   readonly $retryLog: { readonly acquisitionDelay: number }
 
-  constructor(readonly owner: SdkStrategy, readonly token: RetryStrategy.Token, readonly call: SdkCall) {
+  constructor(readonly owner: SdkStrategy, readonly token: Token, readonly call: SdkCall) {
     super()
     this.$retryLog = { acquisitionDelay: Duration.toMillis(Duration.sum(token.waited, token.delay)) }
   }
@@ -171,7 +171,7 @@ export class SdkStrategy implements RetryStrategyV2 {
   readonly maxAttempts: number
 
   constructor(
-    private readonly service: RetryStrategy.Service<unknown>,
+    private readonly service: Service<unknown>,
     private readonly context: Context.Context<never>,
     { adaptive, maxAttempts }: { readonly adaptive: boolean; readonly maxAttempts: number }
   ) {
@@ -205,8 +205,8 @@ export class SdkStrategy implements RetryStrategyV2 {
   }
 
   /** The next token, after its backoff. A call aborted in flight counts neither as success nor as failure. */
-  private refresh(token: RetryToken, info: RetryErrorInfo): Effect.Effect<RetryStrategy.Token, unknown> {
-    if (!this.owns(token)) return Effect.die(new RetryStrategy.InvalidToken({ reason: "foreign" }))
+  private refresh(token: RetryToken, info: RetryErrorInfo): Effect.Effect<Token, unknown> {
+    if (!this.owns(token)) return Effect.die(new InvalidToken({ reason: "foreign" }))
     if (get(info.error, "name") === "AbortError") return Effect.fail(info.error)
     return Effect.flatMap(infoOf(info), (facts) => {
       const isRefused = info.errorType === "CLIENT_ERROR" && (facts === undefined || facts.safety === "No")
@@ -226,9 +226,9 @@ export class SdkStrategy implements RetryStrategyV2 {
    * strategy from seeing the previous attempt's error, that attempt ended without an outcome.
    */
   private issue(
-    acquire: Effect.Effect<RetryStrategy.Token, unknown>,
+    acquire: Effect.Effect<Token, unknown>,
     call: SdkCall,
-    before?: RetryStrategy.Token
+    before?: Token
   ): Promise<RetryToken> {
     const { signal } = call
     const token = Effect.map(acquire, (token) => new SdkToken(this, token, call))
@@ -237,7 +237,7 @@ export class SdkStrategy implements RetryStrategyV2 {
       const check = Effect.suspend(() => isLost() ? token.abandon : token.markSent)
       Effect.runForkWith(this.context)(Effect.andThen(Effect.yieldNow, check))
     }, () => {
-      if (before !== undefined) RetryStrategy.discard(before)
+      if (before !== undefined) discard(before)
     })
   }
 }
