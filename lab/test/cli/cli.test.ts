@@ -42,33 +42,20 @@ const brief = inputOf("outage", { scenario: { duration: "40 seconds" } })
 const briefFile = inHere("brief.json")
 writeFileSync(briefFile, JSON.stringify(brief))
 
-const commands = [
-  "explain",
-  "simulate",
-  "compare",
-  "map",
-  "backtest",
-  "check",
-  "sweep",
-  "tune",
-  "fit",
-  "scenarios",
-  "init",
-  "open"
-]
+/** The commands, as the help lists them. */
+const commandsOf = (help: string): ReadonlyArray<string> =>
+  Array.from(help.split("SUBCOMMANDS\n")[1]!.matchAll(/^  (\w+)/gm), ([, command]) => command!)
 
 describe("effect-retry", () => {
   it("shows its help without arguments, and its version", async () => {
     const help = await run([])
     assert.strictEqual(help.code, 0)
-    for (const command of commands) {
-      assert.include(help.out, command)
-    }
+    assert.includeMembers([...commandsOf(help.out)], ["explain", "simulate", "scenarios", "open"])
     assert.strictEqual(await good(["--version"]), "effect-retry v1.2.3\n")
   })
 
   it("has help for each command, without color outside a terminal, in 100 columns except for the shells", async () => {
-    for (const command of commands) {
+    for (const command of commandsOf(await good(["--help"]))) {
       const out = await good([command, "--help"])
       assert.include(out, `effect-retry ${command}`)
       assert.notInclude(out, "\u001b")
