@@ -144,6 +144,7 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
   ],
   "a part of policies, or what they decide, which takes nothing": [
     "RetryLlm.make",
+    "RetryPolicy.explain",
     "RetryPolicy.isRetryPolicy",
     "RetryPolicy.limits",
     "RetryDecision.Stop",

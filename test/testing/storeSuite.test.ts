@@ -263,7 +263,6 @@ const stores: Readonly<Record<string, ReadonlyArray<Effect.Effect<Store>>>> = {
     stopping((store) => ({ deposit: (tokens, clock) => store.deposit(tokens === 1 ? 2 : tokens, clock) }))
   ],
   "pays for the retries of Effect.retry": [greedy, reserving((held) => ({ spend: () => held.giveBack() }))],
-  "pays for the retries of RetryStrategy.run": [greedy, reserving((held) => ({ giveBack: () => held.spend() }))],
   "has taken nothing when a caller that asks is interrupted, at any step": [
     tardy,
     asking((store, cost, clock, hold) =>
