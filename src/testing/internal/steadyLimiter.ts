@@ -6,8 +6,7 @@ import { AdaptiveGate } from "../../gates/internal/adaptiveGate.ts"
 import { also, checks, checksOf } from "../../internal/checks.ts"
 import { monotonicMillis } from "../../internal/clock.ts"
 import * as Cubic from "../../internal/math/cubic.ts"
-import type { Pass, Send, SendGate } from "../../SendGate.ts"
-import { watched } from "./witnessGate.ts"
+import { Witness } from "./witnessGate.ts"
 
 const constructorName = "TestLimiter.layer"
 
@@ -81,41 +80,20 @@ export interface SteadyLimiterOptions extends Pick<AdaptiveRateLimiter.Options, 
 }
 
 /** A gate around a limiter's gate that counts the sends it lets pass, and ignores responses. */
-class Steady implements SendGate<AdaptiveRateLimiter.RateLimitExceeded> {
-  readonly order: number
+class Steady extends Witness<AdaptiveRateLimiter.RateLimitExceeded> {
+  protected override settle(): void {}
+
   /** Sends that have passed and were not canceled. */
-  sent = 0
-  /** Passes neither settled nor canceled. */
-  open = 0
-
-  constructor(private readonly gate: Gate) {
-    this.order = gate.order
-  }
-
-  enter(send: Send) {
-    return this.gate.enter(watched(send, (pass) => send.hold(this.counted(pass))))
-  }
-
-  private counted(pass: Pass): Pass {
-    this.sent++
-    this.open++
-    return {
-      settle: () => {
-        this.open--
-      },
-      cancel: () => {
-        this.open--
-        this.sent--
-        pass.cancel()
-      }
-    }
+  get sent(): number {
+    return this.held - this.canceled
   }
 
   /** Sends without the engine. */
   get acquire(): Effect.Effect<void, AdaptiveRateLimiter.RateLimitExceeded> {
     return Effect.withFiber(({ context }) => {
       const hold = () => {
-        this.sent++
+        this.held++
+        this.settled++
       }
       const nowMillis = monotonicMillis(Context.get(context, Clock.Clock))
       return this.gate.enter({ attempt: 1, context, nowMillis, hold }) ?? Effect.void

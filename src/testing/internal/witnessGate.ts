@@ -12,54 +12,63 @@ import type { Outcome, Pass, Send, SendGate } from "../../SendGate.ts"
 import { same, turns } from "./law.ts"
 
 /**
- * The same send, with its pass redirected.
- *
- * @internal
- */
-export const watched = (send: Send, hold: (pass: Pass) => void): Send => ({
-  attempt: send.attempt,
-  failureClass: send.failureClass,
-  context: send.context,
-  hold,
-  get nowMillis() {
-    return send.nowMillis
-  }
-})
-
-/**
  * A gate around another that counts what happens to its passes.
  *
  * @internal
  */
-export class Witness implements SendGate {
+export class Witness<E = unknown> implements SendGate<E> {
   readonly order: number
   held = 0
   settled = 0
   canceled = 0
 
-  constructor(private readonly gate: SendGate) {
+  constructor(protected readonly gate: SendGate<E>) {
     this.order = gate.order
   }
 
-  enter(send: Send): void | Effect.Effect<void, unknown> {
-    return this.gate.enter(watched(send, (pass) => {
+  /** Passes neither settled nor canceled. */
+  get open(): number {
+    return this.held - this.settled - this.canceled
+  }
+
+  /** Reports to the gate how a send ended. */
+  protected settle(pass: Pass, outcome: Outcome): void {
+    pass.settle(outcome)
+  }
+
+  enter(send: Send): void | Effect.Effect<void, E> {
+    const { attempt, context, failureClass } = send
+    const hold = (pass: Pass) => {
       this.held++
-      send.hold({
-        settle: (outcome) => {
-          this.settled++
-          pass.settle(outcome)
-        },
-        cancel: () => {
-          this.canceled++
-          pass.cancel()
-        }
-      })
-    }))
+      send.hold(this.counted(pass))
+    }
+    return this.gate.enter({
+      attempt,
+      context,
+      failureClass,
+      hold,
+      get nowMillis() {
+        return send.nowMillis
+      }
+    })
+  }
+
+  private counted(pass: Pass): Pass {
+    return {
+      settle: (outcome) => {
+        this.settled++
+        this.settle(pass, outcome)
+      },
+      cancel: () => {
+        this.canceled++
+        pass.cancel()
+      }
+    }
   }
 
   /** Rejects passes that were not settled or canceled exactly once. */
   check(): void {
-    same("passes that are neither settled nor canceled, or twice", this.held - this.settled - this.canceled, 0)
+    same("passes that are neither settled nor canceled, or twice", this.open, 0)
   }
 }
 
