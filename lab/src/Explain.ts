@@ -70,4 +70,5 @@ export const explain = (
  * @category formatting
  * @since 0.1.0
  */
-export const toTable = (explanation: Explanation): string => tableOf(explanation)
+export const toTable = (explanation: Explanation, options?: { readonly columns?: number | undefined }): string =>
+  tableOf(explanation, options?.columns ?? Infinity)

@@ -30,9 +30,15 @@ const literal = (value: unknown): string => {
   return entries.length === 0 ? "{}" : `{ ${entries.map(([key, inner]) => `${key}: ${literal(inner)}`).join(", ")} }`
 }
 
+/** A line of code is no wider, where it can be broken. */
+const widest = 72
+
 const applied = (name: string, options: unknown): string => {
   const text = literal(options)
-  return `${name}(${text === "{}" ? "" : text})`
+  if (text === "{}") return `${name}()`
+  if (name.length + text.length < widest - 24) return `${name}(${text})`
+  const entries = Object.entries(options as object).filter(([, inner]) => inner !== undefined)
+  return `${name}({\n${entries.map(([key, inner]) => `  ${key}: ${literal(inner)}`).join(",\n")}\n})`
 }
 
 /** A retry budget of the library; `undefined` for one that only the lab has. */
@@ -123,7 +129,7 @@ const policyCode = (policy: Policy): string => {
 }
 
 const spread = (code: string): string =>
-  code.length <= 100
+  code.length <= widest - 24
     ? code
     : code.replace(/\.pipe\(/, ".pipe(\n  ").replaceAll(/, (?=RetryPolicy\.)/g, ",\n  ").replace(/\)$/, "\n)")
 
@@ -135,12 +141,16 @@ export const codeOf = (policy: Policy): string => {
     lines.push(
       "",
       "/** Provide it once per process: its calls share it. */",
-      `export const layer = ${layers.length === 1 ? layers[0] : `Layer.mergeAll(\n  ${layers.join(",\n  ")}\n)`}`
+      `export const layer = ${
+        layers.length === 1
+          ? layers[0]
+          : `Layer.mergeAll(\n  ${layers.map((layer) => layer.replaceAll("\n", "\n  ")).join(",\n  ")}\n)`
+      }`
     )
   }
   lines.push(
     "",
-    `export const retried = <A, E, R>(call: Effect.Effect<A, E, R>) => withRetry(${callCode(policy)}, policy)`,
+    `export const retried = <A, E, R>(call: Effect.Effect<A, E, R>) =>\n  withRetry(${callCode(policy)}, policy)`,
     ""
   )
   const body = [...missing(policy), ...lines].join("\n")

@@ -10,8 +10,8 @@ describe("Explain.toTable", () => {
       table,
       `awsStandard: at most 3 attempts, every attempt fails (transient) after 0 ms
 
-retry   min     p50     p99  max  tokens a/b/c  left  sent by   made           then ends
-1      0 ms  500 ms  990 ms  1 s        5/10/5   495      1 s  100 %                   -
+retry   min     p50     p99  max  tokens a/b/c  left  sent by   made  then ends
+1      0 ms  500 ms  990 ms  1 s        5/10/5   495      1 s  100 %  -
 2      0 ms     1 s  1.98 s  2 s        5/10/5   490      3 s  100 %  max-attempts 100 %
 tokens: a after a transient failure, b after a timeout, c after a throttle
 
@@ -93,14 +93,14 @@ attempts fail  without quota  sends per call  calls succeed
     assert.include(table, "A failing call ends after 200 ms.")
   })
 
-  it("law: columns end where their heads end, and no line ends with a space", () => {
+  it("law: columns but the last end where their heads end, and no line ends with a space", () => {
     for (const policy of [awsStandard, patient, awsDynamoDB2026]) {
       const lines = Explain.toTable(Explain.explain(policy, { samples: 50 })).split("\n")
       assert.isTrue(lines.every((line) => line === line.trimEnd()))
       const head = lines.findIndex((line) => line.startsWith("retry"))
       const ends = (line: string) => [...line.matchAll(/\S(?= {2}|$)/g)].map(({ index }) => index)
       for (const row of lines.slice(head + 1).filter((line) => /^\d+ {2}/.test(line))) {
-        assert.deepStrictEqual(ends(row).slice(1), ends(lines[head]!).slice(1), row)
+        assert.deepStrictEqual(ends(row).slice(1, -1), ends(lines[head]!).slice(1, -1), row)
       }
     }
   })

@@ -15,9 +15,10 @@ import { seriesOfCsv } from "./measuredCsv.ts"
 import { asJson, writableIfAsked, writeIfAsked } from "./output.ts"
 import { policyFrom } from "./policies.ts"
 import { inThreads } from "./pool.ts"
-import { progressLine } from "./progress.ts"
+import { progress } from "./progress.ts"
 import { Refusal, refusal } from "./refusal.ts"
 import { scenarioFrom } from "./scenarios.ts"
+import { print, type Screen, screen } from "./screen.ts"
 import { seeded } from "./simulate.ts"
 import { plain } from "./text.ts"
 import { tellWarningsOf } from "./warnings.ts"
@@ -78,14 +79,13 @@ const seriesOf = Effect.fnUntraced(
 
 const dataOf = ({ found, scenario }: Series) => ({ scenario: scenario.name, ...found })
 
-const textOf = (all: AllSeries, isJson: boolean): string => {
-  const [first, ...others] = all
-  if (isJson) {
-    return asJson(others.length === 0 ? dataOf(first) : all.map((one) => ({ name: one.name, ...dataOf(one) })))
-  }
-  if (others.length === 0) return backtestTable(first.scenario, first.found)
-  return all.map(({ found, name, scenario }) => backtestTable({ ...scenario, name }, found)).join("\n\n")
-}
+const jsonOf = (all: AllSeries): string =>
+  asJson(all.length === 1 ? dataOf(all[0]) : all.map((one) => ({ name: one.name, ...dataOf(one) })))
+
+const textOf = (all: AllSeries, screen: Screen): string =>
+  all.map(({ found, name, scenario }) =>
+    backtestTable(all.length === 1 ? scenario : { ...scenario, name }, found, screen)
+  ).join("\n\n")
 
 export const backtest = Command.make(
   "backtest",
@@ -106,23 +106,26 @@ export const backtest = Command.make(
     yield* writableIfAsked(asked.svg, "picture")
     yield* writableIfAsked(asked.report, "page")
     yield* tellWarningsOf(written)
-    const line = yield* progressLine
-    yield* line.show(`running ${plain(written.name)}`)
+    const shown = yield* progress
     const runs = Option.getOrElse(asked.runs, () => usualRuns)
     const [first, ...others] = yield* Effect.forEach(
       asked.measured,
-      (path, index) => seriesOf(path, asked.policy[index] ?? asked.policy[0], written, runs)
-    ).pipe(Effect.ensuring(line.clear))
+      (path, index) =>
+        Effect.ensuring(
+          seriesOf(path, asked.policy[index] ?? asked.policy[0], written, runs),
+          shown.show((index + 1) / asked.measured.length, plain(path))
+        )
+    ).pipe(Effect.ensuring(shown.clear))
     const all: AllSeries = [first!, ...others]
     yield* writeIfAsked(asked.svg, () => backtestSvg(all[0].scenario, all[0].found))
     yield* writeIfAsked(asked.report, () => backtestReport(all))
-    yield* Console.log(textOf(all, asked.json))
+    yield* asked.json ? Console.log(jsonOf(all)) : print(textOf(all, yield* screen))
   }, inThreads)
 ).pipe(
   Command.withShortDescription("Compare a scenario with what was measured"),
   Command.withDescription(
-    "Runs a scenario with the measured calls, second by second, and reports how far off it is:\n" +
-      "  each figure as measured and as predicted, and both over time."
+    "Runs a scenario with the measured calls, second by second, and reports how far off it is: " +
+      "each figure as measured and as predicted, and both over time."
   ),
   Command.withExamples([
     { command: "effect-retry backtest outage.json --measured incident.csv" },

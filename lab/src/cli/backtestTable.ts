@@ -1,7 +1,9 @@
+import { tableWithin } from "../explain/layout.ts"
 import type { Backtest, Compared, ComparedBucket, Scenario } from "../Simulator.ts"
 import { counted, percent } from "./charts/format.ts"
 import { spread } from "./outcome.ts"
-import { duration, plain, table } from "./text.ts"
+import { type Screen, unbounded } from "./screen.ts"
+import { duration, plain } from "./text.ts"
 
 const signed = (value: number, unit: string): string => `${value > 0 ? "+" : ""}${(value * 100).toFixed(1)} ${unit}`
 
@@ -45,28 +47,34 @@ const recoveryRows = ({ bucketMillis, recoveredMillis, recovery, series }: Backt
 }
 
 /** A measured series next to what was predicted, as plain text. */
-export const backtestTable = ({ name }: Scenario, found: Backtest): string =>
+export const backtestTable = ({ name }: Scenario, found: Backtest, { columns, paint }: Screen = unbounded): string =>
   [
     `${plain(name)}: measured, and predicted with the same calls in ${found.succeeded.predicted?.of ?? 0} runs`,
     "",
-    ...table(["", "measured", "predicted", "error", "inside"], [
-      rowOf("succeed", found.succeeded, percent, "points"),
-      rowOf("sends/call", found.sendsPerCall, (value) => value.toFixed(2)),
-      rowOf("p50", found.p50Millis, duration),
-      rowOf("p99", found.p99Millis, duration),
-      ...recoveryRows(found)
-    ]),
+    ...tableWithin(columns, {
+      heads: ["", "measured", "predicted", "error", "inside"],
+      rows: [
+        rowOf("succeed", found.succeeded, percent, "points"),
+        rowOf("sends/call", found.sendsPerCall, (value) => value.toFixed(2)),
+        rowOf("p50", found.p50Millis, duration),
+        rowOf("p99", found.p99Millis, duration),
+        ...recoveryRows(found)
+      ].map(([name, ...cells]) => [
+        name,
+        ...cells.map((cell) => cell === "yes" ? paint("good", cell) : cell === "no" ? paint("bad", cell) : cell)
+      ])
+    }),
     "",
-    ...table(
-      ["from", "succeed/s", "predicted", "sent/s", "predicted"],
-      some(found.series).map(({ attempts, fromMillis, succeeded }) => [
+    ...tableWithin(columns, {
+      heads: ["from", "succeed/s", "predicted", "sent/s", "predicted"],
+      rows: some(found.series).map(({ attempts, fromMillis, succeeded }) => [
         duration(fromMillis),
         perSecond(succeeded.measured),
         spread(succeeded.predicted, perSecond),
         perSecond(attempts.measured),
         spread(attempts.predicted, perSecond)
       ])
-    ),
+    }),
     "",
     "predicted: mean (5 to 95 % of the runs); inside: whether the measured value is in that range",
     ...found.recovery === undefined ? [] : ["recovers after: how long after the last outage, and in how many runs"]

@@ -14,9 +14,11 @@ import * as flags from "./flags.ts"
 import { type Checked, failedOf, failedText, seedsOf } from "./judgments.ts"
 import { asJson, writableIfAsked, writeIfAsked } from "./output.ts"
 import { inThreads } from "./pool.ts"
+import { part, type Progress, progress } from "./progress.ts"
 import { Refusal } from "./refusal.ts"
 import { runAll } from "./runs.ts"
 import { scenarioFrom } from "./scenarios.ts"
+import { print, screen } from "./screen.ts"
 import { seeded, writtenLabel } from "./simulate.ts"
 import { quoted } from "./text.ts"
 import { tell, warningTexts } from "./warnings.ts"
@@ -55,14 +57,19 @@ const readAll = Effect.fnUntraced(function*(
   return read.flatMap((one) => one._tag === "Success" ? [one.success] : [])
 })
 
-const checked = Effect.fnUntraced(function*({ scenario, source }: Asked, runs: Option.Option<number>) {
+const checked = Effect.fnUntraced(function*(
+  { scenario, source }: Asked,
+  runs: Option.Option<number>,
+  progress: Progress
+) {
   let shown: Runs | undefined
   const label = writtenLabel(scenario)
   const expected = Option.fromUndefinedOr(runsExpected(scenario.expect))
   yield* runAll(
     [{ label, scenario }],
     Option.orElse(runs, () => expected),
-    (found) => Effect.sync(() => void (shown = found))
+    (found) => Effect.sync(() => void (shown = found)),
+    progress
   )
   const { results } = shown![0]
   const warnings = warningTexts(shown![0])
@@ -96,18 +103,22 @@ export const check = Command.make(
     const asked = yield* readAll(scenarios, expect, seed)
     yield* writableIfAsked(junit, "junit")
     yield* writableIfAsked(markdown, "markdown")
-    const all = yield* Effect.forEach(asked, (one) => checked(one, runs))
+    const whole = yield* progress
+    const all = yield* Effect.forEach(
+      asked,
+      (one, index) => checked(one, runs, part(whole, index / asked.length, (index + 1) / asked.length))
+    )
     yield* writeIfAsked(junit, () => checkJUnit(all))
     yield* writeIfAsked(markdown, () => checkMarkdown(all))
     const count = failedOf(all)
-    yield* Console.log(json ? asJson({ ...count, scenarios: all }) : checkText(all))
+    yield* json ? Console.log(asJson({ ...count, scenarios: all })) : print(checkText(all, yield* screen))
     if (count.failed > 0) return yield* new ExpectationsFailed({ message: failedText(count) })
   }, inThreads)
 ).pipe(
   Command.withShortDescription("Check scenarios against their expectations"),
   Command.withDescription(
-    "Runs scenarios and reports whether each meets its \"expect\". The exit code is 3 if one does\n" +
-      "  not. For CI: JUnit XML for the test report, Markdown for a pull request."
+    "Runs scenarios and reports whether each meets its \"expect\". The exit code is 3 if one does " +
+      "not. For CI: JUnit XML for the test report, Markdown for a pull request."
   ),
   Command.withExamples([
     { command: "effect-retry check retries.json" },

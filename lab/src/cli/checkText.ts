@@ -1,19 +1,21 @@
+import { tableWithin } from "../explain/layout.ts"
 import { type Checked, expectationText, failedOf, failedText, foundText, runsText } from "./judgments.ts"
-import { plain, table } from "./text.ts"
+import { type Screen, unbounded } from "./screen.ts"
+import { plain } from "./text.ts"
 
 /** The expectations of scenarios as plain text. */
-export const checkText = (all: ReadonlyArray<Checked>): string =>
+export const checkText = (all: ReadonlyArray<Checked>, { columns, paint }: Screen = unbounded): string =>
   [
     ...all.flatMap(({ judgments, name, seeds, source }) => [
       `${plain(name)}${name === source ? "" : ` (${plain(source)})`}: ${runsText(seeds)}`,
-      ...table(
-        ["expected", "", "found"],
-        judgments.map((judgment) => [
+      ...tableWithin(columns, {
+        heads: ["expected", "", "found"],
+        rows: judgments.map((judgment) => [
           expectationText(judgment),
-          judgment.holds ? "ok" : "FAILED",
+          judgment.holds ? paint("good", "ok") : paint("bad", "FAILED"),
           foundText(judgment)
         ])
-      ),
+      }),
       ""
     ]),
     failedText(failedOf(all))

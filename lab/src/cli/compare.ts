@@ -1,5 +1,6 @@
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
+import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { difference, type Policy, type Scenario, withPolicy } from "../Simulator.ts"
@@ -11,9 +12,11 @@ import { pageMaps } from "./maps.ts"
 import { asJson, dataOf, finishing, writableIfAsked } from "./output.ts"
 import { labelOf, policyFrom } from "./policies.ts"
 import { inThreads } from "./pool.ts"
+import { part, progress } from "./progress.ts"
 import { refusal } from "./refusal.ts"
 import { type Plan, runAll } from "./runs.ts"
 import { scenarioFrom } from "./scenarios.ts"
+import { print, screen } from "./screen.ts"
 import { seeded, writtenLabel } from "./simulate.ts"
 
 const policy = Flag.String("policy").pipe(
@@ -41,6 +44,9 @@ export const plansOf = (scenario: Scenario, policies: ReadonlyArray<Policy>) => 
   return [written, ...others] as const
 }
 
+/** A map is most of the work where there is one. */
+const shareOfMaps = 0.8
+
 /** Runs a scenario as written, then with each policy, and reports the results. */
 export const compared = Effect.fnUntraced(function*(
   scenario: Scenario,
@@ -53,17 +59,20 @@ export const compared = Effect.fnUntraced(function*(
   }
 ) {
   const plans = plansOf(scenario, policies)
-  const maps = asked.map === true ? yield* pageMaps(plans) : undefined
-  const textOf = (runs: Runs, edges: Edges): string =>
+  const all = yield* progress
+  const maps = asked.map === true ? yield* pageMaps(plans, part(all, 0, shareOfMaps)) : undefined
+  const shown = yield* screen
+  const printed = (runs: Runs, edges: Edges) =>
     asked.json
-      ? asJson({
+      ? Console.log(asJson({
         runs: runs.map((run, index) => ({
           ...dataOf(run, edges[index]),
           difference: difference(runs[0].results, run.results)
         }))
-      })
-      : [comparisonTable(runs), ...edgeLines(runs, edges)].join("\n")
-  return yield* runAll([...plans], asked.runs, finishing(asked.report, textOf, maps))
+      }))
+      : print([comparisonTable(runs, shown), ...edgeLines(runs, edges)].join("\n"))
+  const rest = maps === undefined ? all : part(all, shareOfMaps, 1)
+  return yield* runAll([...plans], asked.runs, finishing(asked.report, printed, maps), rest)
 })
 
 export const compare = Command.make(
@@ -93,8 +102,8 @@ export const compare = Command.make(
 ).pipe(
   Command.withShortDescription("Run a scenario with several policies"),
   Command.withDescription(
-    "Runs a scenario as written, then with each policy in place of its clients' own:\n" +
-      "  one table, one page. Ctrl-C stops it and shows the results so far."
+    "Runs a scenario as written, then with each policy in place of its clients' own: " +
+      "one table, one page. Ctrl-C stops it and shows the results so far."
   ),
   Command.withExamples([
     { command: "effect-retry compare outage --policy awsStandard --policy finagle" },

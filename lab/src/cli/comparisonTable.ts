@@ -1,11 +1,25 @@
-import { difference, recoversBelow, summarize } from "../Simulator.ts"
+import { tableWithin } from "../explain/layout.ts"
+import { difference, recoversBelow, summarize, type Summary } from "../Simulator.ts"
 import { isBounded } from "../simulator/bounds.ts"
 import { fleetsOf } from "../simulator/facts.ts"
 import { counted, percent } from "./charts/format.ts"
 import type { Run, Runs } from "./charts/run.ts"
-import { backTo, legend, peakOf, recovered, recovers, seedsLine, sendsPerCall, share, spread } from "./outcome.ts"
+import {
+  backTo,
+  legend,
+  peakOf,
+  recovered,
+  recovers,
+  seedsLine,
+  sendsPerCall,
+  share,
+  spread,
+  stateOf
+} from "./outcome.ts"
+import { type Screen, unbounded } from "./screen.ts"
 import { partialLine } from "./simulationTable.ts"
-import { duration, plain, table } from "./text.ts"
+import { sparklines } from "./sparklines.ts"
+import { duration, plain } from "./text.ts"
 
 const rowsOf = ({ label, result }: Run): ReadonlyArray<readonly [string, ...Array<string>]> => {
   const fleets = fleetsOf(result)
@@ -15,11 +29,11 @@ const rowsOf = ({ label, result }: Run): ReadonlyArray<readonly [string, ...Arra
       plain(fleets.length === 1 ? label : `${label}: ${fleet.name}`),
       counted(totals.calls),
       share(result, fleet),
+      ...isBounded(result.scenario) ? [recovered(result)] : [],
       sendsPerCall(fleet),
       duration(latency.p50Millis),
       duration(latency.p99Millis),
-      peakOf(result, result.services),
-      ...isBounded(result.scenario) ? [recovered(result)] : []
+      peakOf(result, result.services)
     ]
   })
 }
@@ -30,7 +44,7 @@ const points = (value: number): string => `${value > 0 ? "+" : ""}${(value * 100
 const signed = (value: number): string => `${value > 0 ? "+" : ""}${value.toFixed(2)}`
 
 /** How each policy differs from the first, seed by seed. */
-const changesOf = ([first, ...others]: Runs): ReadonlyArray<string> => {
+const changesOf = ([first, ...others]: Runs, columns: number): ReadonlyArray<string> => {
   if (others.length === 0) return []
   const rows = others.map(({ label, results }): readonly [string, ...Array<string>] => {
     const { sendsPerCall, succeeded } = difference(first.results, results)
@@ -38,7 +52,7 @@ const changesOf = ([first, ...others]: Runs): ReadonlyArray<string> => {
   })
   return [
     `against ${plain(first.label)}, with the same seeds:`,
-    ...table(["policy", "succeed, points", "sends/call"], rows),
+    ...tableWithin(columns, { heads: ["policy", "succeed, points", "sends/call"], rows }),
     ""
   ]
 }
@@ -46,85 +60,95 @@ const changesOf = ([first, ...others]: Runs): ReadonlyArray<string> => {
 interface Column {
   readonly head: string
   /** Explains it. */
-  readonly what: string
-  readonly of: (run: Run) => string
+  readonly what?: string
+  readonly of: (run: Run, found: Summary) => string
 }
 
-/** What there is to say of a recovery: nothing where nothing bounds the services. */
-const recoveryColumns = (runs: Runs): ReadonlyArray<Column> => {
-  const hasTheory = runs.some(({ result }) => recoversBelow(result.scenario) !== undefined)
+/** The columns, from what decides to what explains it: a narrow screen has only the first ones. */
+const columnsOf = ([{ result: { scenario } }, ...others]: Runs, { paint }: Screen): ReadonlyArray<Column> => {
+  const all = [scenario, ...others.map(({ result }) => result.scenario)]
+  const recovery: Column = {
+    head: "recovers",
+    what: `runs that get back to ${backTo(scenario)}`,
+    of: (_, { recovery }) => paint(stateOf(recovery), recovers(recovery))
+  }
+  const below: Column = {
+    head: "below",
+    what: "in theory, it recovers from any outage below this many calls per second",
+    of: ({ result }) => belowOf(recoversBelow(result.scenario))
+  }
   return [
-    ...isBounded(runs[0].result.scenario)
-      ? [{
-        head: "recovers",
-        what: `runs that get back to ${backTo(runs[0].result.scenario)}`,
-        of: ({ results }: Run) => recovers(summarize(results).recovery)
-      }]
-      : [],
-    ...hasTheory
-      ? [{
-        head: "below",
-        what: "in theory, it recovers from any outage below this many calls per second",
-        of: ({ result }: Run) => belowOf(recoversBelow(result.scenario))
-      }]
-      : []
+    { head: "succeed", what: "calls that succeed", of: (_, { succeeded }) => spread(succeeded, percent) },
+    ...isBounded(scenario) ? [recovery] : [],
+    { head: "sends/call", of: (_, { sendsPerCall }) => spread(sendsPerCall, (value) => value.toFixed(2)) },
+    {
+      head: "p99",
+      what: "latency of the calls of the busiest clients that succeed, retries included",
+      of: (_, { p99Millis }) => spread(p99Millis, duration)
+    },
+    {
+      head: "peak load",
+      what: "most requests per second at the busiest service",
+      of: (_, { peakPerSecond }) => spread(peakPerSecond, perSecond)
+    },
+    ...all.some((one) => recoversBelow(one) !== undefined) ? [below] : []
   ]
 }
 
 /** The summaries of each policy's runs, side by side; and how each differs from the first, seed by seed. */
-const rangesTable = (runs: Runs): string => {
+const rangesTable = (runs: Runs, screen: Screen): string => {
   const [first] = runs
-  const columns = recoveryColumns(runs)
+  const columns = columnsOf(runs, screen)
   return [
-    `${plain(first.result.scenario.name)}; first as written, then with other policies`,
-    seedsLine(first.results),
+    ...headOf(runs, screen),
+    `${seedsLine(first.results)}; ${writtenFirst}`,
     "",
-    ...table(
-      ["policy", "succeed", "sends/call", "p99", "peak load", ...columns.map(({ head }) => head)],
-      runs.map((run) => {
-        const { p99Millis, peakPerSecond, sendsPerCall, succeeded } = summarize(run.results)
-        return [
-          plain(run.label),
-          spread(succeeded, percent),
-          spread(sendsPerCall, (value) => value.toFixed(2)),
-          spread(p99Millis, duration),
-          spread(peakPerSecond, perSecond),
-          ...columns.map(({ of }) => of(run))
-        ]
+    ...tableWithin(screen.columns, {
+      heads: ["policy", ...columns.map(({ head }) => head)],
+      rows: runs.map((run) => {
+        const found = summarize(run.results)
+        return [plain(run.label), ...columns.map(({ of }) => of(run, found))]
       })
-    ),
+    }),
     "",
-    ...changesOf(runs),
-    "succeed: calls that succeed; p99: latency of those of the busiest clients, retries included",
-    "peak load: most requests per second at the busiest service",
-    ...columns.map(({ head, what }) => `${head}: ${what}`)
+    ...changesOf(runs, screen.columns),
+    ...columns.flatMap(({ head, what }) => what === undefined ? [] : [`${head}: ${what}`])
   ].join("\n")
+}
+
+const writtenFirst = "first as written, then with other policies"
+
+/** The scenario, and how the calls fare over time. */
+const headOf = (runs: Runs, screen: Screen): ReadonlyArray<string> => {
+  const lines = sparklines(runs, screen)
+  return [plain(runs[0].result.scenario.name), "", ...lines, ...lines.length === 0 ? [] : [""]]
 }
 
 const belowOf = (bound: number | undefined): string => bound === undefined ? "-" : `${counted(Math.floor(bound))}/s`
 
 /** Policies as plain text, side by side. */
-export const comparisonTable = (runs: Runs): string => {
+export const comparisonTable = (runs: Runs, screen: Screen = unbounded): string => {
   const [{ result, results }] = runs
-  if (results.length > 1) return rangesTable(runs)
+  if (results.length > 1) return rangesTable(runs, screen)
   const last = runs[runs.length - 1] ?? runs[0]
   return [
     ...last.result.partial ? [partialLine(last.result, last.label)] : [],
-    `${plain(result.scenario.name)}, seed ${result.scenario.seed}; first as written, then with other policies`,
+    ...headOf(runs, screen),
+    `seed ${result.scenario.seed}; ${writtenFirst}`,
     "",
-    ...table(
-      [
+    ...tableWithin(screen.columns, {
+      heads: [
         "policy",
         "calls",
         "succeed",
+        ...isBounded(result.scenario) ? ["recovered"] : [],
         "sends/call",
         "p50",
         "p99",
-        "peak load",
-        ...isBounded(result.scenario) ? ["recovered"] : []
+        "peak load"
       ],
-      runs.flatMap(rowsOf)
-    ),
+      rows: runs.flatMap(rowsOf)
+    }),
     "",
     ...legend(result, "busiest")
   ].join("\n")

@@ -3,6 +3,7 @@ import { type Edge, edge } from "../Simulator.ts"
 import { Executor } from "../simulator/executor.ts"
 import { inOrder } from "../simulator/inOrder.ts"
 import type { Runs } from "./charts/run.ts"
+import type { Progress } from "./progress.ts"
 import { type Refusal, refusal } from "./refusal.ts"
 import { plain } from "./text.ts"
 
@@ -12,13 +13,15 @@ export type Edges = ReadonlyArray<Edge | undefined>
 const runsOfEach = 3
 
 /** Looks for the edges of all policies. */
-export const edgesOf = (runs: Runs): Effect.Effect<Edges, Refusal> =>
-  Effect.flatMap(Executor, ({ concurrency }) =>
-    inOrder(runs, ({ label, result: { scenario } }) =>
-      Effect.mapError(
-        edge(scenario, { runs: runsOfEach }),
-        ({ message }) => refusal(`${scenario.name} (${label}): ${message}`)
-      ), concurrency))
+export const edgesOf = (runs: Runs, progress: Progress): Effect.Effect<Edges, Refusal> =>
+  Effect.flatMap(Executor, ({ concurrency }) => {
+    let done = 0
+    return inOrder(runs, ({ label, result: { scenario } }) =>
+      edge(scenario, { runs: runsOfEach }).pipe(
+        Effect.mapError(({ message }) => refusal(`${scenario.name} (${label}): ${message}`)),
+        Effect.tap(() => progress.show(++done / runs.length, `${plain(label)}, with other capacities`))
+      ), concurrency)
+  }).pipe(Effect.ensuring(progress.clear))
 
 /** Reports which policies are on an edge: a measured capacity is rarely more exact than a tenth. */
 export const edgeLines = (runs: Runs, edges: Edges): ReadonlyArray<string> =>

@@ -16,6 +16,7 @@ import * as flags from "./flags.ts"
 import { asJson, writableIfAsked, writeIfAsked } from "./output.ts"
 import { policyFrom } from "./policies.ts"
 import { refusal } from "./refusal.ts"
+import { screen } from "./screen.ts"
 
 const policy = Argument.String("policy").pipe(
   Argument.withDescription(`A name, or its steps: '{"steps":[{"linear":{"base":100}},{"maxAttempts":4}]}'`)
@@ -104,13 +105,14 @@ export const explain = Command.make(
       }
     })
     yield* writeIfAsked(svg, () => explainSvg(pictured(explanation, explainedAt)))
-    yield* Console.log(json ? asJson(explanation) : Explain.toTable(explanation))
+    const { columns } = yield* screen
+    yield* Console.log(json ? asJson(explanation) : Explain.toTable(explanation, { columns }))
   })
 ).pipe(
   Command.withShortDescription("Show what a policy does"),
   Command.withDescription(
-    "Shows what a policy does with a call whose attempts all fail: the delay of each retry, what\n" +
-      "  it costs, what stops it, how long the call takes, and the load on the service."
+    "Shows what a policy does with a call whose attempts all fail: the delay of each retry, what " +
+      "it costs, what stops it, how long the call takes, and the load on the service."
   ),
   Command.withExamples([
     { command: "effect-retry explain awsStandard --attempt '2 seconds'" },

@@ -21,8 +21,9 @@ import * as flags from "./flags.ts"
 import { schemaFor } from "./init.ts"
 import { readLog } from "./logs.ts"
 import { asJson, word } from "./output.ts"
-import { progressLine } from "./progress.ts"
+import { part, progress } from "./progress.ts"
 import { refusal } from "./refusal.ts"
+import { print, screen } from "./screen.ts"
 import { plain, quoted } from "./text.ts"
 
 const field = (name: string, what: string) =>
@@ -41,8 +42,11 @@ const usualTake = Duration.minutes(10)
 const nameOf = (file: string): string => file.replace(/\.gz$/, "").replaceAll(/[^\w.-]+/g, "-").slice(0, 60) || "log"
 
 const readAll = Effect.fnUntraced(function*(files: ReadonlyArray<string>, log: Log) {
-  const line = yield* progressLine
-  const remarks = yield* Effect.ensuring(Effect.forEach(files, (file) => readLog(file, log, line)), line.clear)
+  const shown = yield* progress
+  const remarks = yield* Effect.forEach(
+    files,
+    (file, index) => readLog(file, log, part(shown, index / files.length, (index + 1) / files.length))
+  ).pipe(Effect.ensuring(shown.clear))
   return remarks.filter((remark) => remark !== undefined)
 })
 
@@ -164,24 +168,26 @@ export const fit = Command.make(
     }
     if (Option.isSome(asked.out)) yield* write(asked.out.value, `${asJson(made.scenario)}\n`)
     const { broken, chosen, lines } = log
-    yield* Console.log(
-      asked.json
-        ? asJson({ format: chosen?.format, lines, broken, damages, fitted, scenario: made.scenario })
-        : [
-          `${chosen?.format}: ${counted(lines)} lines, ${counted(broken)} malformed`,
-          ...fitTable(fitted),
-          "",
-          ...remarksOf(fitted, made, log),
-          ...damages,
-          next(asked.out)
-        ].join("\n")
-    )
+    if (asked.json) {
+      return yield* Console.log(
+        asJson({ format: chosen?.format, lines, broken, damages, fitted, scenario: made.scenario })
+      )
+    }
+    const { columns } = yield* screen
+    yield* print([
+      `${chosen?.format}: ${counted(lines)} lines, ${counted(broken)} malformed`,
+      ...fitTable(fitted, columns),
+      "",
+      ...remarksOf(fitted, made, log),
+      ...damages,
+      next(asked.out)
+    ].join("\n"))
   })
 ).pipe(
   Command.withShortDescription("Make a scenario from access logs"),
   Command.withDescription(
-    "Reads access logs of nginx, an ALB or Envoy, JSON lines, CSV or OTLP JSON, and reports rate,\n" +
-      "  latency, statuses, retries and capacity with 95 % intervals; --out writes a scenario."
+    "Reads access logs of nginx, an ALB or Envoy, JSON lines, CSV or OTLP JSON, and reports rate, " +
+      "latency, statuses, retries and capacity with 95 % intervals; --out writes a scenario."
   ),
   Command.withExamples([
     { command: "effect-retry fit access.log.2.gz access.log.1 access.log --out scenario.json" },

@@ -1,10 +1,11 @@
 import * as DateTime from "effect/DateTime"
+import { tableWithin } from "../explain/layout.ts"
 import type { Estimate } from "../fit/estimate.ts"
 import type { Fitted } from "../fit/fitted.ts"
 import type { Log } from "../fit/log.ts"
 import type { scenarioOf } from "../fit/scenario.ts"
 import { counted, percent } from "./charts/format.ts"
-import { duration, quoted, table } from "./text.ts"
+import { duration, quoted } from "./text.ts"
 
 const rate = (value: number): string => `${counted(value < 10 ? Number(value.toPrecision(3)) : Math.round(value))}/s`
 
@@ -73,7 +74,7 @@ const retriedRow = ({ retried }: Fitted): readonly [string, ...Array<string>] =>
 const mostStatuses = 6
 
 /** The findings in a log, with their uncertainty. */
-export const fitTable = (fitted: Fitted): ReadonlyArray<string> => {
+export const fitTable = (fitted: Fitted, columns: number): ReadonlyArray<string> => {
   const { requests, seconds, series } = fitted
   const rates = series.buckets.map((bucket) => bucket.requests * 1000 / series.widthMillis)
   const busiest = rates.reduce((most, one) => Math.max(most, one), 0)
@@ -98,9 +99,12 @@ export const fitTable = (fitted: Fitted): ReadonlyArray<string> => {
     capacityRow(fitted),
     ...shapeRows(fitted)
   ]
-  const basis = ["based on", ...rows.map((cells) => cells.at(-1)!)]
-  return table(["", "value", "95 % interval"], rows.map(([name, value, between]) => [name, value!, between!]))
-    .map((line, index) => `${line}  ${basis[index]!}`)
+  return tableWithin(columns, {
+    heads: ["", "value", "95 % interval"],
+    rows: rows.map(([name, value, between]) => [name, value!, between!]),
+    noteHead: "based on",
+    notes: rows.map((cells) => cells.at(-1)!)
+  })
 }
 
 /** What the table does not show. */

@@ -106,9 +106,9 @@ export const init = Command.make(
 ).pipe(
   Command.withShortDescription("Write a starter scenario, and answer a first question"),
   Command.withDescription(
-    "Writes a starter scenario: what you know about your service, and guesses for the rest, listed in\n" +
-      "  its description. With several policies it is also run with each. Its \"$schema\" gives editors\n" +
-      "  each key, its default and its limits."
+    "Writes a starter scenario: what you know about your service, and guesses for the rest, listed in " +
+      "its description. With several policies it is also run with each. Its \"$schema\" gives editors " +
+      "each key, its default and its limits."
   ),
   Command.withExamples([
     { command: "effect-retry init" },

@@ -7,6 +7,7 @@ import * as flags from "./flags.ts"
 import { asJson } from "./output.ts"
 import { keysOf, kindsOf, type Place, places, type Row, sections } from "./reference.ts"
 import { shipped, shippedNames } from "./scenarios.ts"
+import { screen } from "./screen.ts"
 import { described } from "./text.ts"
 
 /** The keys of all kinds of outages, each once. */
@@ -15,7 +16,7 @@ const outageKeys = ({ anyOf = [] }: Place): ReadonlyArray<Row> => [
 ]
 
 /** Every key that a scenario can have. */
-const reference = (): string => {
+const reference = (columns: number): string => {
   const placeOf = places()
   const service = placeOf("Service")
   const points = (key: string) =>
@@ -31,7 +32,7 @@ const reference = (): string => {
     ["Keys of balancer:", keysOf(placeOf("Balancer"))],
     ["Kinds of outages:", kindsOf(placeOf("Outage"))],
     ["Keys of outages:", outageKeys(placeOf("Outage"))]
-  ])
+  ], columns)
 }
 
 const keys = Flag.Boolean("keys").pipe(
@@ -43,14 +44,15 @@ export const list = Command.make(
   "scenarios",
   { json: flags.json, keys },
   Effect.fnUntraced(function*({ json, keys }) {
-    if (keys) return yield* Console.log(json ? asJson(jsonSchema()) : reference())
+    const { columns } = yield* screen
+    if (keys) return yield* Console.log(json ? asJson(jsonSchema()) : reference(columns))
     const names = yield* shippedNames
     const found = yield* Effect.forEach(
       names,
       (name) => Effect.map(shipped(name), ({ description }) => ({ name, description }))
     )
     if (json) return yield* Console.log(asJson(found))
-    yield* Console.log(described(found.map(({ description, name }) => [name, description])).join("\n"))
+    yield* Console.log(described(found.map(({ description, name }) => [name, description]), columns).join("\n"))
   })
 ).pipe(
   Command.withShortDescription("List the built-in scenarios"),

@@ -9,6 +9,7 @@ import * as flags from "./flags.ts"
 import { asJson } from "./output.ts"
 import { policyNamed } from "./policies.ts"
 import { keysOf, kindsOf, type Place, places, type Row, sections } from "./reference.ts"
+import { screen } from "./screen.ts"
 
 const descriptions: { readonly [Name in Simulator.PolicyName]: string } = {
   none: "No retries.",
@@ -47,7 +48,7 @@ const stepsOf = ({ anyOf = [] }: Place): ReadonlyArray<Row> => {
   return [...keyed, ...alone.map((name): Row => [name, `${words[name] ?? ""} Written as a string.`.trim()])]
 }
 
-const reference = (): string => {
+const reference = (columns: number): string => {
   const placeOf = places()
   return sections([
     [
@@ -62,7 +63,7 @@ const reference = (): string => {
     ["Keys of concurrency:", keysOf(placeOf("Concurrency"))],
     ["Keys of hedge:", keysOf(placeOf("Hedge"))],
     ["Kinds of budget:", kindsOf(placeOf("Budget"))]
-  ])
+  ], columns)
 }
 
 /** The settings that a name stands for, with their defaults; `null` for no retries. */
@@ -94,13 +95,14 @@ export const listPolicies = Command.make(
     json: flags.json
   },
   Effect.fnUntraced(function*({ json, name }) {
-    yield* Console.log(Option.isSome(name) ? yield* one(name.value) : json ? yield* all : reference())
+    const { columns } = yield* screen
+    yield* Console.log(Option.isSome(name) ? yield* one(name.value) : json ? yield* all : reference(columns))
   })
 ).pipe(
   Command.withShortDescription("List policies and their settings"),
   Command.withDescription(
-    "Lists the named policies, and the keys of custom settings. With a\n" +
-      "  name it prints the settings of that policy as JSON."
+    "Lists the named policies, and the keys of custom settings. With a " +
+      "name it prints the settings of that policy as JSON."
   ),
   Command.withExamples([
     { command: "effect-retry policies" },

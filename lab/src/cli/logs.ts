@@ -5,9 +5,8 @@ import * as FileSystem from "effect/FileSystem"
 import * as Stream from "effect/Stream"
 import { createGunzip } from "node:zlib"
 import type { Log } from "../fit/log.ts"
-import { percent } from "./charts/format.ts"
 import { unreadable } from "./files.ts"
-import type { ProgressLine } from "./progress.ts"
+import type { Progress } from "./progress.ts"
 import { plain } from "./text.ts"
 
 const chunkBytes = 128 * 1024
@@ -25,7 +24,7 @@ const unpacked = (path: string) => <E, R>(file: Stream.Stream<Uint8Array, E, R>)
     : file
 
 /** Reads a log to its end, however long it is. Damage ends it early, with a remark. */
-export const readLog = Effect.fnUntraced(function*(path: string, log: Log, line: ProgressLine) {
+export const readLog = Effect.fnUntraced(function*(path: string, log: Log, progress: Progress) {
   const fs = yield* FileSystem.FileSystem
   const { size } = yield* Effect.mapError(fs.stat(path), unreadable(path))
   let done = 0
@@ -33,7 +32,7 @@ export const readLog = Effect.fnUntraced(function*(path: string, log: Log, line:
     Stream.mapError(unreadable(path)),
     Stream.tap((bytes) => {
       done += bytes.length
-      return line.show(`${percent(Math.min(1, done / Math.max(1, Number(size))))} of ${plain(path)}`)
+      return progress.show(Math.min(1, done / Math.max(1, Number(size))), plain(path))
     }),
     unpacked(path),
     Stream.runForEach((bytes) => Effect.sync(() => log.push(bytes))),

@@ -10,7 +10,9 @@ import { mapTable } from "./mapTable.ts"
 import { asJson, writableIfAsked, writeIfAsked } from "./output.ts"
 import { policyFrom } from "./policies.ts"
 import { inThreads } from "./pool.ts"
+import { progress } from "./progress.ts"
 import { scenarioFrom } from "./scenarios.ts"
+import { print, screen } from "./screen.ts"
 import { seeded } from "./simulate.ts"
 import { tellWarningsOf } from "./warnings.ts"
 
@@ -41,18 +43,18 @@ export const map = Command.make(
     const axes = yield* axesOf(scenario, asked, { across: usualSteps, up: usualSteps })
     yield* writableIfAsked(asked.svg, "picture")
     yield* tellWarningsOf(scenario)
-    const maps = yield* mapsOf(plansOf(scenario, policies), { ...axes, runs: asked.runs })
+    const maps = yield* mapsOf(plansOf(scenario, policies), { ...axes, runs: asked.runs }, yield* progress)
     yield* writeIfAsked(asked.svg, () => mapSvg({ scenario, maps }))
-    yield* Console.log(
-      asked.json ? asJson({ scenario: scenario.name, runs: asked.runs, maps }) : mapTable(scenario, maps)
-    )
+    yield* asked.json
+      ? Console.log(asJson({ scenario: scenario.name, runs: asked.runs, maps }))
+      : print(mapTable(scenario, maps, yield* screen))
   }, inThreads)
 ).pipe(
   Command.withShortDescription("Map where policies recover, limp and collapse"),
   Command.withDescription(
-    "Varies two parameters of a scenario, any paths into it, and reports for each pair what happens\n" +
-      "  to the calls after the outage: they recover, they limp (not within the run), or they\n" +
-      "  collapse (in theory never). Every cell is up to --runs whole runs."
+    "Varies two parameters of a scenario, any paths into it, and reports for each pair what happens " +
+      "to the calls after the outage: they recover, they limp (not within the run), or they " +
+      "collapse (in theory never). Every cell is up to --runs whole runs."
   ),
   Command.withExamples([
     { command: "effect-retry map outage --policy awsStandard --policy finagle --svg map.svg" },

@@ -3,11 +3,11 @@ import * as Option from "effect/Option"
 import * as Simulator from "../Simulator.ts"
 import { capacityOf } from "../simulator/bounds.ts"
 import { millis } from "../simulator/units.ts"
-import { counted, percent } from "./charts/format.ts"
+import { counted } from "./charts/format.ts"
 import type { Maps } from "./charts/mapChart.ts"
 import { amount } from "./flags.ts"
 import type { PolicyMap } from "./mapTable.ts"
-import { progressLine } from "./progress.ts"
+import { part, type Progress } from "./progress.ts"
 import { refusal, refusalOf } from "./refusal.ts"
 import type { Plan } from "./runs.ts"
 import { plain } from "./text.ts"
@@ -79,9 +79,9 @@ export const axesOf = Effect.fnUntraced(function*(
 /** Makes the map of each plan, and shows the progress. */
 export const mapsOf = Effect.fnUntraced(function*(
   plans: ReadonlyArray<Plan>,
-  { runs, x, y }: { readonly x: Simulator.Axis; readonly y: Simulator.Axis; readonly runs: number }
+  { runs, x, y }: { readonly x: Simulator.Axis; readonly y: Simulator.Axis; readonly runs: number },
+  progress: Progress
 ) {
-  const line = yield* progressLine
   const [first, ...others] = yield* Effect.forEach(plans, (plan, index) =>
     Effect.map(
       Simulator.map(plan.scenario, {
@@ -89,19 +89,23 @@ export const mapsOf = Effect.fnUntraced(function*(
         y,
         runs,
         onProgress: (done, of) =>
-          line.show(`${percent((index + done / of) / plans.length)}: ${plain(plan.label)}, ${counted(done)} cells`)
+          part(progress, index / plans.length, (index + 1) / plans.length)
+            .show(done / of, `${plain(plan.label)}, ${counted(done)} of ${counted(of)} cells`)
       }),
       (found): PolicyMap => ({ label: plan.label, ...found })
     )).pipe(
       Effect.mapError(refusalOf),
-      Effect.ensuring(line.clear)
+      Effect.ensuring(progress.clear)
     )
   return [first!, ...others] as const
 })
 
 /** The maps of a page. */
-export const pageMaps = Effect.fnUntraced(function*(plans: readonly [Plan, ...Array<Plan>]) {
+export const pageMaps = Effect.fnUntraced(function*(plans: readonly [Plan, ...Array<Plan>], progress: Progress) {
   const [{ scenario }] = plans
   const axes = yield* axesOf(scenario, { x: Option.none(), y: Option.none() }, pageSteps)
-  return yield* Effect.map(mapsOf(plans, { ...axes, runs: pageSteps.runs }), (maps): Maps => ({ scenario, maps }))
+  return yield* Effect.map(
+    mapsOf(plans, { ...axes, runs: pageSteps.runs }, progress),
+    (maps): Maps => ({ scenario, maps })
+  )
 })

@@ -55,9 +55,9 @@ export const open = Command.make(
 ).pipe(
   Command.withShortDescription("Open the playground: a page to try policies in"),
   Command.withDescription(
-    "Opens the playground in the browser and prints its path: one HTML file that needs neither a\n" +
-      "  server nor a network. Draw an outage, compare up to four policies, and take the scenario or the\n" +
-      "  code with you. In a pipe it only prints the path."
+    "Opens the playground in the browser and prints its path: one HTML file that needs neither a " +
+      "server nor a network. Draw an outage, compare up to four policies, and take the scenario or the " +
+      "code with you. In a pipe it only prints the path."
   ),
   Command.withExamples([
     { command: "effect-retry open" },

@@ -2,6 +2,7 @@ import type { ClientResult, Recoveries, Scenario, ServiceResult, SimulationResul
 import { isBounded } from "../simulator/bounds.ts"
 import { factsOf, shareOf } from "../simulator/facts.ts"
 import { counted, percent, runLength } from "./charts/format.ts"
+import type { State } from "./screen.ts"
 import { duration } from "./text.ts"
 
 /** The share of calls that succeeded. */
@@ -45,14 +46,23 @@ export const recovered = (result: SimulationResult): string => {
 export const spread = (found: Spread | undefined, write: (value: number) => string): string => {
   if (found === undefined) return "-"
   const [low, high] = [write(found.low), write(found.high)]
-  return low === high ? write(found.mean) : `${write(found.mean)} (${low} to ${high})`
+  return low === high ? write(found.mean) : `${write(found.mean)} (${withoutUnit(low, high)} to ${high})`
 }
 
-/** `14 of 20, after 127 s (120 s to 137 s)`. */
+/** A figure without its unit, if the one after it has the same. */
+const withoutUnit = (low: string, high: string): string => {
+  const [unit = ""] = /[^\d.,]*$/.exec(high) ?? []
+  return low.endsWith(unit) && !/\d$/.test(low) ? low.slice(0, low.length - unit.length) : low
+}
+
+/** `14 of 20 in 127 s (120 to 137 s)`. */
 export const recovers = ({ afterMillis, of, runs }: Recoveries): string => {
-  const after = afterMillis === undefined || afterMillis.high === 0 ? "" : `, after ${spread(afterMillis, seconds)}`
+  const after = afterMillis === undefined || afterMillis.high === 0 ? "" : ` in ${spread(afterMillis, seconds)}`
   return `${counted(runs)} of ${counted(of)}${after}`
 }
+
+/** Green where all runs recover, red where none does. */
+export const stateOf = ({ of, runs }: Recoveries): State => runs === of ? "good" : runs === 0 ? "bad" : "doubtful"
 
 /** The line above the summary of several runs. */
 export const seedsLine = (results: ReadonlyArray<SimulationResult>): string => {

@@ -8,6 +8,7 @@ import { report } from "./charts/report.ts"
 import type { Run, Runs } from "./charts/run.ts"
 import { type Edges, edgesOf } from "./edges.ts"
 import { writable, write } from "./files.ts"
+import type { Progress } from "./progress.ts"
 import { plain } from "./text.ts"
 import { tellWarnings, warningTexts } from "./warnings.ts"
 
@@ -59,18 +60,18 @@ export const writableIfAsked = (path: Option.Option<string>, kind: keyof typeof 
   Option.match(path, { onNone: () => Effect.void, onSome: (path) => writable(path, begins[kind]) })
 
 /**
- * Prints warnings, writes the page if it was asked for, with maps if there are any, then prints the text. If the runs
+ * Prints warnings, writes the page if it was asked for, with maps if there are any, then what there is to print. If the runs
  * were ended early, no edges are looked for.
  */
-export const finishing = (
+export const finishing = <E, R>(
   path: Option.Option<string>,
-  textOf: (runs: Runs, edges: Edges) => string,
+  print: (runs: Runs, edges: Edges) => Effect.Effect<void, E, R>,
   maps?: Maps
 ) =>
-  Effect.fnUntraced(function*(runs: Runs, isWhole: boolean) {
+  Effect.fnUntraced(function*(runs: Runs, isWhole: boolean, progress: Progress) {
     yield* tellWarnings(runs)
-    const edges = isWhole ? yield* edgesOf(runs) : []
+    const edges = isWhole ? yield* edgesOf(runs, progress) : []
     const typed = yield* command
     yield* writeIfAsked(path, () => report(runs, { command: typed, maps }))
-    yield* Console.log(textOf(runs, edges))
+    yield* print(runs, edges)
   })

@@ -1,62 +1,67 @@
+import * as Clock from "effect/Clock"
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Stdio from "effect/Stdio"
 import * as Stream from "effect/Stream"
-import * as Terminal from "effect/Terminal"
-import type { Progress } from "../Simulator.ts"
-import { counted, percent } from "./charts/format.ts"
+import { percent } from "./charts/format.ts"
+import { screen } from "./screen.ts"
 import { duration } from "./text.ts"
 
-/** A line at the bottom of the terminal that is redrawn, and erased at the end. */
-export interface ProgressLine {
-  readonly show: (text: string) => Effect.Effect<void>
+/** How far a command is, in a line at the bottom of the terminal that is redrawn, and erased at the end. */
+export interface Progress {
+  /** Shows the share of all that is planned, from 0 to 1, and what is done now: after a moment, not too often, and never less. */
+  readonly show: (share: number, what: string) => Effect.Effect<void>
   readonly clear: Effect.Effect<void>
 }
 
 const cleared = "\r\u001b[2K"
 
-/** Does nothing unless a terminal shows the standard error. */
-export const progressLine = Effect.gen(function*() {
+const quietMillis = 300
+const betweenMillis = 100
+const barWidth = 20
+
+/** The share from which the rest can be estimated. */
+const leastShare = 0.02
+
+const seconds = (millis: number): string => duration(Math.max(1, Math.round(millis / 1000)) * 1000)
+
+/** `█████░░░░░░░░░░░░░░░  25 %, 12 s, 36 s left: jitter`. */
+const lineOf = (share: number, elapsedMillis: number, what: string): string => {
+  const full = Math.floor(share * barWidth)
+  const left = share < leastShare || share > 0.99 ? "" : `, ${seconds(elapsedMillis * (1 - share) / share)} left`
+  return `${"█".repeat(full)}${"░".repeat(barWidth - full)} ${percent(Math.floor(share * 100) / 100)}, ${
+    seconds(elapsedMillis)
+  }${left}: ${what}`
+}
+
+/** The progress of a command, from now on. It shows nothing unless a terminal shows the standard error. */
+export const progress = Effect.gen(function*() {
   const stdio = yield* Stdio.Stdio
-  const terminal = yield* Terminal.Terminal
+  const { columns } = yield* screen
+  const clock = yield* Clock.Clock
   const kind = yield* Effect.orElseSucceed(Config.String("TERM"), () => "")
   const isShown = kind !== "dumb" && (yield* stdio.stderrIsTerminal)
   const write = (text: string) =>
     isShown ? Effect.ignore(Stream.run(Stream.succeed(text), stdio.stderr())) : Effect.void
-  const line: ProgressLine = {
-    show: (text) =>
-      Effect.flatMap(terminal.columns, (columns) => write(cleared + text.slice(0, (columns > 0 ? columns : 80) - 1))),
+  const since = clock.monotonicTimeNanosUnsafe()
+  let nextMillis = quietMillis
+  let most = 0
+  const shown: Progress = {
+    show: (share, what) =>
+      Effect.suspend(() => {
+        const elapsedMillis = Number(clock.monotonicTimeNanosUnsafe() - since) / 1e6
+        most = Math.min(1, Math.max(most, share))
+        if (elapsedMillis < nextMillis) return Effect.void
+        nextMillis = elapsedMillis + betweenMillis
+        return write(cleared + lineOf(most, elapsedMillis, what).slice(0, columns - 1))
+      }),
     clear: write(cleared)
   }
-  return line
+  return shown
 })
 
-const quietMillis = 300
-const betweenMillis = 100
-
-/** The share of a run from which the rest can be estimated. */
-const tellingShare = 0.02
-
-const left = (millis: number): string => `, ${duration(Math.max(1, Math.ceil(millis / 1000)) * 1000)} left`
-
-/** The position of a run among all, and how many run at the same time. Default 1. */
-export interface Place {
-  readonly index: number
-  readonly of: number
-  readonly atOnce?: number
-}
-
-/** Shows the progress of one of several runs, and the time left for all: after a moment, and not too often. */
-export const toldOn = (line: ProgressLine, label: string, run: Place) => {
-  let nextMillis = quietMillis
-  return ({ attempts, elapsedMillis, fraction, leftMillis }: Progress): Effect.Effect<void> => {
-    if (elapsedMillis < nextMillis) return Effect.void
-    nextMillis = elapsedMillis + betweenMillis
-    const more = (elapsedMillis + (leftMillis ?? 0)) * ((run.of - 1 - run.index) / (run.atOnce ?? 1))
-    const rest = leftMillis === null || fraction < tellingShare ? "" : left(leftMillis + more)
-    const which = run.of === 1 ? "" : ` (${run.index + 1} of ${run.of})`
-    return line.show(
-      `${percent(Math.floor(fraction * 100) / 100)}${rest}: ${label}${which}, ${counted(attempts)} attempts`
-    )
-  }
-}
+/** A part of the work: what is its whole is the progress from one share to another. */
+export const part = ({ clear, show }: Progress, from: number, to: number): Progress => ({
+  show: (share, what) => show(from + share * (to - from), what),
+  clear
+})

@@ -1,3 +1,4 @@
+import { within } from "../explain/layout.ts"
 import { jsonSchema } from "../Simulator.ts"
 import { described } from "./text.ts"
 
@@ -33,5 +34,10 @@ export const kindsOf = ({ anyOf = [] }: Place): ReadonlyArray<Row> =>
   ])
 
 /** Lists under their heads. */
-export const sections = (all: ReadonlyArray<readonly [head: string, rows: ReadonlyArray<Row>]>): string =>
-  all.map(([head, rows]) => [head, ...described(rows).map((line) => `  ${line}`)].join("\n")).join("\n\n")
+export const sections = (
+  all: ReadonlyArray<readonly [head: string, rows: ReadonlyArray<Row>]>,
+  columns: number
+): string =>
+  all.map(([head, rows]) =>
+    [within(head, columns), ...described(rows, columns - 2).map((line) => `  ${line}`)].join("\n")
+  ).join("\n\n")

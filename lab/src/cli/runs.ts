@@ -7,8 +7,9 @@ import * as Simulator from "../Simulator.ts"
 import { Executor } from "../simulator/executor.ts"
 import { inOrder } from "../simulator/inOrder.ts"
 import { seedsOf } from "../simulator/runs.ts"
+import { counted } from "./charts/format.ts"
 import type { Run, Runs } from "./charts/run.ts"
-import { type Place, type ProgressLine, progressLine, toldOn } from "./progress.ts"
+import { part, type Progress, progress } from "./progress.ts"
 import { refusal } from "./refusal.ts"
 import { plain } from "./text.ts"
 
@@ -20,6 +21,8 @@ export interface Plan {
 
 const usualRuns = 20
 const leastRuns = 5
+/** What comes after the runs is about a fifth of the work: the same with more and less capacity. */
+const shareOfRuns = 0.8
 /** This many attempts of a policy run in seconds. */
 const cheapAttempts = 5_000_000
 
@@ -44,25 +47,40 @@ const added = (runs: Runs, rows: Rows): Runs => {
   return [add(first, 0), ...others.map((run, place) => add(run, place + 1))]
 }
 
-/** Shows the progress of one run at a time: of the runs in progress, the one that started first. */
+/** What is done of all runs: it shows the run in progress that started first. */
 class Shown {
-  private readonly going = new Set<object>()
+  private readonly going = new Map<object, number>()
+  private done = 0
 
-  constructor(readonly line: ProgressLine) {}
+  constructor(readonly progress: Progress, public of: number) {}
+
+  private share(): number {
+    return [...this.going.values()].reduce((sum, fraction) => sum + fraction, this.done) / this.of
+  }
+
+  private runs(): string {
+    return this.of === 1 ? "" : `, ${this.done} of ${this.of} runs done`
+  }
 
   /** Shows the progress of a run. */
   during<A, E, R>(
     label: string,
-    place: Place,
     self: (onProgress: (progress: Simulator.Progress) => Effect.Effect<void>) => Effect.Effect<A, E, R>
   ): Effect.Effect<A, E, R> {
     return Effect.suspend(() => {
-      const show = toldOn(this.line, plain(label), place)
       const one = {}
-      this.going.add(one)
+      this.going.set(one, 0)
       return Effect.ensuring(
-        self((progress) => this.going.values().next().value === one ? show(progress) : Effect.void),
-        Effect.sync(() => void this.going.delete(one))
+        self(({ attempts, fraction }) => {
+          this.going.set(one, fraction)
+          return this.going.keys().next().value === one
+            ? this.progress.show(this.share(), `${plain(label)}${this.runs()}, ${counted(attempts)} attempts`)
+            : Effect.void
+        }),
+        Effect.sync(() => {
+          this.going.delete(one)
+          this.done++
+        })
       )
     })
   }
@@ -74,15 +92,14 @@ const refused = ({ label, scenario }: Plan) =>
 /** Runs a plan with its seed in this thread. Interrupted, it passes the result so far. */
 const first = Effect.fnUntraced(function*<E, R>(
   plan: Plan,
-  place: Place,
   shown: Shown,
   interrupted: (partial: Simulator.SimulationResult) => Effect.Effect<void, E, R>
 ) {
   const { here } = yield* Executor
   const simulation = yield* Simulator.make(plan.scenario)
-  return yield* shown.during(plan.label, place, (onProgress) => here(simulation, { onProgress })).pipe(
+  return yield* shown.during(plan.label, (onProgress) => here(simulation, { onProgress })).pipe(
     refused(plan),
-    Effect.ensuring(shown.line.clear),
+    Effect.ensuring(shown.progress.clear),
     Effect.onInterrupt(() => Effect.flatMap(simulation.result, interrupted))
   )
 })
@@ -91,23 +108,18 @@ const first = Effect.fnUntraced(function*<E, R>(
 const more = Effect.fnUntraced(function*(plans: ReadonlyArray<Plan>, rows: Rows, until: number, shown: Shown) {
   const { concurrency, run } = yield* Executor
   const jobs = Array.from({ length: until - rows.length }, () => rows.push([]) - 1).flatMap((row) =>
-    plans.map((plan, place) => ({
-      plan,
-      row,
-      place,
-      index: { index: (row + 1) * plans.length + place, of: (until + 1) * plans.length, atOnce: concurrency }
-    }))
+    plans.map((plan, place) => ({ plan, row, place }))
   )
   yield* inOrder(
     jobs,
-    ({ index, place, plan, row }) =>
-      shown.during(plan.label, index, (onProgress) => run(seedsOf(plan.scenario, row + 2)[row + 1]!, { onProgress }))
+    ({ place, plan, row }) =>
+      shown.during(plan.label, (onProgress) => run(seedsOf(plan.scenario, row + 2)[row + 1]!, { onProgress }))
         .pipe(
           refused(plan),
           Effect.tap((result) => Effect.sync(() => void (rows[row]![place] = result)))
         ),
     concurrency
-  ).pipe(Effect.ensuring(shown.line.clear))
+  ).pipe(Effect.ensuring(shown.progress.clear))
 })
 
 /**
@@ -118,36 +130,40 @@ const more = Effect.fnUntraced(function*(plans: ReadonlyArray<Plan>, rows: Rows,
 export const runAll = Effect.fnUntraced(function*<E, R>(
   plans: readonly [Plan, ...Array<Plan>],
   asked: Option.Option<number>,
-  finish: (runs: Runs, isWhole: boolean) => Effect.Effect<void, E, R>
+  finish: (runs: Runs, isWhole: boolean, rest: Progress) => Effect.Effect<void, E, R>,
+  whole?: Progress
 ) {
   const { concurrency } = yield* Executor
-  const shown = new Shown(yield* progressLine)
+  const all = whole ?? (yield* progress)
+  const rest = part(all, shareOfRuns, 1)
+  // As many as there may be: what turns out not to be needed is a step forward.
+  const shown = new Shown(part(all, 0, shareOfRuns), plans.length * Option.getOrElse(asked, () => usualRuns))
   const rows: Rows = []
-  const begin = Effect.fnUntraced(function*(plan: Plan, index: number, before: ReadonlyArray<Run>) {
+  const begin = Effect.fnUntraced(function*(plan: Plan, before: ReadonlyArray<Run>) {
     const withResult = (result: Simulator.SimulationResult): Runs => {
       const run: Run = { label: plan.label, result, results: [result] }
       const [first, ...rest] = [...before, run]
       return first === undefined ? [run] : [first, ...rest]
     }
-    const place = { index, of: plans.length }
-    return withResult(yield* first(plan, place, shown, (partial) => finish(withResult(partial), false)))
+    return withResult(yield* first(plan, shown, (partial) => finish(withResult(partial), false, rest)))
   })
   const least = Option.getOrElse(asked, () => leastRuns)
   const early = concurrency > 1 && least > 1
     ? yield* Effect.forkScoped(more(plans, rows, least - 1, shown))
     : undefined
   const [one, ...others] = plans
-  let runs = yield* begin(one, 0, [])
-  for (const [index, plan] of others.entries()) runs = yield* begin(plan, index + 1, runs)
+  let runs = yield* begin(one, [])
+  for (const plan of others) runs = yield* begin(plan, runs)
   const count = Option.getOrElse(asked, () => affordable(runs))
-  const rest = Effect.gen(function*() {
+  shown.of = plans.length * count
+  const further = Effect.gen(function*() {
     if (early !== undefined) yield* Fiber.join(early)
     if (rows.length + 1 < count) yield* more(plans, rows, count - 1, shown)
   })
   yield* Effect.onExit(
-    rest,
+    further,
     (exit) =>
-      Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause) ? finish(added(runs, rows), false) : Effect.void
+      Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause) ? finish(added(runs, rows), false, rest) : Effect.void
   )
-  yield* finish(added(runs, rows), true)
+  yield* finish(added(runs, rows), true, rest)
 }, Effect.scoped)

@@ -1,4 +1,5 @@
 import * as Command from "effect/cli/Command"
+import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { Scenario } from "../Simulator.ts"
@@ -9,6 +10,7 @@ import { labelOf } from "./policies.ts"
 import { inThreads } from "./pool.ts"
 import { runAll } from "./runs.ts"
 import { scenarioFrom } from "./scenarios.ts"
+import { print, screen } from "./screen.ts"
 import { simulationTable } from "./simulationTable.ts"
 import { warningTexts } from "./warnings.ts"
 
@@ -35,6 +37,7 @@ export const simulate = Command.make(
   Effect.fnUntraced(function*(asked) {
     const scenario = seeded(yield* scenarioFrom(asked.scenario), asked.seed)
     yield* writableIfAsked(asked.report, "page")
+    const shown = yield* screen
     yield* runAll(
       [{ label: writtenLabel(scenario), scenario }],
       asked.runs,
@@ -43,9 +46,9 @@ export const simulate = Command.make(
         (runs, edges) => {
           const [run] = runs
           const [edge] = edges
-          if (!asked.json) return [simulationTable(run), ...edgeLines(runs, edges)].join("\n")
+          if (!asked.json) return print([simulationTable(run, shown), ...edgeLines(runs, edges)].join("\n"))
           const one = { ...run.result, warnings: warningTexts(run), ...edge === undefined ? {} : { edge } }
-          return asJson(run.results.length > 1 ? dataOf(run, edge) : one)
+          return Console.log(asJson(run.results.length > 1 ? dataOf(run, edge) : one))
         }
       )
     )
@@ -53,8 +56,8 @@ export const simulate = Command.make(
 ).pipe(
   Command.withShortDescription("Run a scenario"),
   Command.withDescription(
-    "Runs a scenario in virtual time, with the library's own code and several seeds, and reports\n" +
-      "  what happened to its calls. Ctrl-C stops it and shows the results so far."
+    "Runs a scenario in virtual time, with the library's own code and several seeds, and reports " +
+      "what happened to its calls. Ctrl-C stops it and shows the results so far."
   ),
   Command.withExamples([
     { command: "effect-retry simulate outage" },

@@ -1,11 +1,24 @@
+import { tableWithin } from "../explain/layout.ts"
 import { type ClientResult, type ServiceResult, type SimulationResult, summarize, type Tally } from "../Simulator.ts"
 import { isBounded } from "../simulator/bounds.ts"
 import { openOf } from "../simulator/facts.ts"
 import { spreadOf } from "../simulator/spread.ts"
 import { counted, percent } from "./charts/format.ts"
 import type { Run } from "./charts/run.ts"
-import { backTo, legend, peakOf, recovered, recovers, seedsLine, sendsPerCall, share, spread } from "./outcome.ts"
-import { duration, plain, table } from "./text.ts"
+import {
+  backTo,
+  legend,
+  peakOf,
+  recovered,
+  recovers,
+  seedsLine,
+  sendsPerCall,
+  share,
+  spread,
+  stateOf
+} from "./outcome.ts"
+import { type Screen, unbounded } from "./screen.ts"
+import { duration, plain } from "./text.ts"
 
 /** The line above the tables of a partial result. */
 export const partialLine = ({ untilMillis }: SimulationResult, label: string): string =>
@@ -42,7 +55,7 @@ const endings = (client: ClientResult): ReadonlyArray<string> => {
 }
 
 /** The summary of several runs, as plain text. */
-const rangesOf = ({ result: { scenario }, results }: Run): string => {
+const rangesOf = ({ result: { scenario }, results }: Run, { columns, paint }: Screen): string => {
   const { p50Millis, p99Millis, peakPerSecond, recovery, sendsPerCall, succeeded } = summarize(results)
   const services = scenario.services.map(({ name }, index): readonly [string, ...Array<string>] => {
     const of = (count: (totals: ServiceResult["totals"]) => number) =>
@@ -56,16 +69,19 @@ const rangesOf = ({ result: { scenario }, results }: Run): string => {
     plain(scenario.name),
     seedsLine(results),
     "",
-    ...table(["calls", ""], [
-      ["succeed", spread(succeeded, percent)],
-      ["sends/call", spread(sendsPerCall, (value) => value.toFixed(2))],
-      ["p50", spread(p50Millis, duration)],
-      ["p99", spread(p99Millis, duration)],
-      ["peak load", spread(peakPerSecond, (value) => `${counted(Math.round(value))}/s`)],
-      ...isBounded(scenario) ? [["recovers in", recovers(recovery)] as const] : []
-    ]),
+    ...tableWithin(columns, {
+      heads: ["calls", ""],
+      rows: [
+        ["succeed", spread(succeeded, percent)],
+        ["sends/call", spread(sendsPerCall, (value) => value.toFixed(2))],
+        ["p50", spread(p50Millis, duration)],
+        ["p99", spread(p99Millis, duration)],
+        ["peak load", spread(peakPerSecond, (value) => `${counted(Math.round(value))}/s`)],
+        ...isBounded(scenario) ? [["recovers", paint(stateOf(recovery), recovers(recovery))] as const] : []
+      ]
+    }),
     "",
-    ...table(["services", "requests", "answered", "wasted"], services),
+    ...tableWithin(columns, { heads: ["services", "requests", "answered", "wasted"], rows: services }),
     "",
     "p50, p99: of calls that succeed, retries included, of the busiest clients; wasted: work whose client had given up",
     ...isBounded(scenario)
@@ -76,19 +92,23 @@ const rangesOf = ({ result: { scenario }, results }: Run): string => {
 }
 
 /** Runs as plain text. */
-export const simulationTable = (run: Run): string => run.results.length > 1 ? rangesOf(run) : oneOf(run)
+export const simulationTable = (run: Run, screen: Screen = unbounded): string =>
+  run.results.length > 1 ? rangesOf(run, screen) : oneOf(run, screen)
 
-const oneOf = ({ label, result }: Run): string => {
+const oneOf = ({ label, result }: Run, { columns }: Screen): string => {
   const { clients, scenario, services, traceHash, untilMillis } = result
   return [
     ...result.partial ? [partialLine(result, label)] : [],
     `${plain(scenario.name)}: ${duration(untilMillis)} of virtual time, seed ${scenario.seed}, trace ${traceHash}`,
     "",
-    ...table(["clients", "calls", "succeed", "sends/call", "p50", "p90", "p99", "max"], clients.map(clientRow(result))),
+    ...tableWithin(columns, {
+      heads: ["clients", "calls", "succeed", "sends/call", "p50", "p90", "p99", "max"],
+      rows: clients.map(clientRow(result))
+    }),
     "",
-    ...table(
-      ["services", "requests", "answered", "failed", "wasted", "peak load"],
-      services.map((service) => {
+    ...tableWithin(columns, {
+      heads: ["services", "requests", "answered", "failed", "wasted", "peak load"],
+      rows: services.map((service) => {
         const { failures, received, succeeded, wasted } = service.totals
         return [
           plain(service.name),
@@ -99,7 +119,7 @@ const oneOf = ({ label, result }: Run): string => {
           peakOf(result, [service])
         ]
       })
-    ),
+    }),
     "",
     ...clients.flatMap(endings),
     ...isBounded(scenario) ? [`recovered: ${recovered(result)}`] : [],

@@ -5,16 +5,17 @@ import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Simulator from "../Simulator.ts"
-import { percent } from "./charts/format.ts"
 import { ExpectationsFailed } from "./check.ts"
 import * as flags from "./flags.ts"
 import { asJson } from "./output.ts"
 import { inThreads } from "./pool.ts"
-import { progressLine } from "./progress.ts"
+import { progress } from "./progress.ts"
 import { refusal, refusalOf } from "./refusal.ts"
 import { scenarioFrom } from "./scenarios.ts"
+import { print, screen } from "./screen.ts"
 import { seeded } from "./simulate.ts"
 import { answerOf, sweepText } from "./sweepText.ts"
+import { plain } from "./text.ts"
 import { tellWarningsOf } from "./warnings.ts"
 
 const value = (name: string, what: string) =>
@@ -52,23 +53,25 @@ export const sweep = Command.make(
       return yield* refusal("the scenario has no expectations: add one with --expect 'succeed >= 99 %'")
     }
     yield* tellWarningsOf(scenario)
-    const line = yield* progressLine
+    const shown = yield* progress
     const found = yield* Simulator.sweep(scenario, {
       path,
       from,
       to,
       step: Option.getOrUndefined(step),
       runs: Option.getOrUndefined(runs),
-      onProgress: ({ value }, done, of) => line.show(`${percent(Math.floor(100 * done / of) / 100)}: ${path} ${value}`)
-    }).pipe(Effect.mapError(refusalOf), Effect.ensuring(line.clear))
-    yield* Console.log(json ? asJson({ scenario: scenario.name, ...found }) : sweepText(scenario, found))
+      onProgress: ({ value }, done, of) => shown.show(done / of, plain(`${path} ${value}`))
+    }).pipe(Effect.mapError(refusalOf), Effect.ensuring(shown.clear))
+    yield* json
+      ? Console.log(asJson({ scenario: scenario.name, ...found }))
+      : print(sweepText(scenario, found, yield* screen))
     if (found.kind === "nowhere") return yield* new ExpectationsFailed({ message: answerOf(found) })
   }, inThreads)
 ).pipe(
   Command.withShortDescription("Find the smallest or largest value that satisfies the expectations"),
   Command.withDescription(
-    "Looks for the smallest or largest value of a parameter with which a scenario meets its\n" +
-      "  expectations: at both ends of a range and between them, then by bisection."
+    "Looks for the smallest or largest value of a parameter with which a scenario meets its " +
+      "expectations: at both ends of a range and between them, then by bisection."
   ),
   Command.withExamples([
     {

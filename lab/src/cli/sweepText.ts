@@ -1,6 +1,8 @@
+import { tableWithin } from "../explain/layout.ts"
 import type { Scenario, Sweep, SweepPoint } from "../Simulator.ts"
 import { expectationText, foundText } from "./judgments.ts"
-import { plain, table } from "./text.ts"
+import { type Screen, unbounded } from "./screen.ts"
+import { plain } from "./text.ts"
 
 const number = (value: number): string => `${Number(value.toPrecision(6))}`
 
@@ -42,15 +44,16 @@ export const answerOf = (sweep: Sweep): string => {
 }
 
 /** A sweep's trials and result, as plain text. */
-export const sweepText = ({ name, seed }: Scenario, sweep: Sweep): string => {
+export const sweepText = ({ name, seed }: Scenario, sweep: Sweep, { columns, paint }: Screen = unbounded): string => {
   const { kind, path, points, runs } = sweep
-  const rows = points.map((point): readonly [string, string] => [number(point.value), point.holds ? "ok" : "FAILED"])
-  const lines = table([plain(path), ""], rows)
   return [
     `${plain(name)}: ${runs} ${runs === 1 ? "run" : "runs"} of each value, seeds ${seed} to ${seed + runs - 1}`,
     "",
-    lines[0]!.trimEnd(),
-    ...points.map((point, n) => `${lines[n + 1]!}  ${whyOf(point)}`),
+    ...tableWithin(columns, {
+      heads: [plain(path), ""],
+      rows: points.map(({ holds, value }) => [number(value), holds ? paint("good", "ok") : paint("bad", "FAILED")]),
+      notes: points.map(whyOf)
+    }),
     "",
     ...kind === "nowhere" ? [] : [answerOf(sweep)],
     ...doubts(sweep)

@@ -1,4 +1,5 @@
-import { aligned, millis } from "../explain/table.ts"
+import { namedWithin } from "../explain/layout.ts"
+import { millis } from "../explain/table.ts"
 
 /** One line of text that cannot move the cursor, whatever a file or an argument holds. */
 export const plain = (text: string): string =>
@@ -10,45 +11,19 @@ export const plain = (text: string): string =>
 /** Text from the user, quoted and shortened. */
 export const quoted = (text: string): string => JSON.stringify(text.length > 60 ? `${text.slice(0, 57)}...` : text)
 
-/** Words in lines of limited width. */
-const wrapped = (text: string, width: number): ReadonlyArray<string> => {
-  const lines: Array<string> = []
-  for (const word of text.split(/\s+/)) {
-    const last = lines.at(-1)
-    if (last !== undefined && last.length + 1 + word.length <= width) lines[lines.length - 1] = `${last} ${word}`
-    else lines.push(word)
-  }
-  return lines
-}
-
 /** A duration in three digits. */
 export const duration = (value: number | null): string =>
   value === null ? "-" : millis(Number(Math.max(value, 0).toPrecision(3)))
 
-/** The widest name that a table makes a column for. */
-const nameWidth = 26
+/** Longer lines are hard to read. */
+const widest = 100
 
-/** Aligned rows below a header. A name too wide for its column gets its own line. */
-export const table = (
-  heads: ReadonlyArray<string>,
-  rows: ReadonlyArray<readonly [name: string, ...cells: Array<string>]>
-): ReadonlyArray<string> => {
-  const isWide = (name: string) => name.length > nameWidth
-  const [head, ...lines] = aligned([
-    heads,
-    ...rows.map(([name, ...cells]) => [isWide(name) ? "" : name, ...cells])
-  ])
-  return [head ?? "", ...rows.flatMap(([name], index) => [...isWide(name) ? [name] : [], lines[index] ?? ""])]
-}
-
-const pageWidth = 100
-
-/** Names, each with its description, in 100 columns. */
+/** Names, each with its description, in lines of at most this width. */
 export const described = (
-  rows: ReadonlyArray<readonly [name: string, description: string]>
+  rows: ReadonlyArray<readonly [name: string, description: string]>,
+  screenColumns: number
 ): ReadonlyArray<string> => {
+  const columns = Math.min(widest, screenColumns)
   const column = Math.max(...rows.map(([name]) => name.length)) + 2
-  return rows.flatMap(([name, description]) =>
-    wrapped(description, pageWidth - column).map((line, index) => (index === 0 ? name : "").padEnd(column) + line)
-  )
+  return rows.flatMap(([name, description]) => namedWithin(name.padEnd(column), description, columns))
 }

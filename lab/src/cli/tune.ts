@@ -5,15 +5,15 @@ import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import { codeOf } from "../policyCode.ts"
 import * as Simulator from "../Simulator.ts"
-import { percent } from "./charts/format.ts"
 import { tuneSvg } from "./charts/tuneChart.ts"
 import * as flags from "./flags.ts"
 import { asJson, writableIfAsked, writeIfAsked } from "./output.ts"
 import { policyFrom } from "./policies.ts"
 import { inThreads } from "./pool.ts"
-import { progressLine } from "./progress.ts"
+import { progress } from "./progress.ts"
 import { refusalOf } from "./refusal.ts"
 import { scenarioFrom } from "./scenarios.ts"
+import { print, screen } from "./screen.ts"
 import { seeded } from "./simulate.ts"
 import { plain } from "./text.ts"
 import { tuneText } from "./tuneText.ts"
@@ -45,26 +45,25 @@ export const tune = Command.make(
     yield* writableIfAsked(svg, "picture")
     yield* writableIfAsked(code, "code")
     yield* Effect.forEach(read, tellWarningsOf)
-    const line = yield* progressLine
+    const shown = yield* progress
     const tuning = yield* Simulator.tune(scenario!, {
       others,
       policies: policies.length === 0 ? undefined : policies,
       runs,
-      onProgress: (done, of, label) => line.show(`${percent(Math.floor(100 * done / of) / 100)}: ${plain(label)}`)
-    }).pipe(Effect.mapError(refusalOf), Effect.ensuring(line.clear))
+      onProgress: (done, of, label) => shown.show(done / of, plain(label))
+    }).pipe(Effect.mapError(refusalOf), Effect.ensuring(shown.clear))
     yield* writeIfAsked(svg, () => tuneSvg(scenario!.name, tuning))
     yield* writeIfAsked(code, () => codeOf(tuning.chosen.policy))
-    yield* Console.log(
-      json
-        ? asJson({ scenario: scenario!.name, ...tuning, code: codeOf(tuning.chosen.policy) })
-        : tuneText(scenario!, tuning)
-    )
+    const chosen = codeOf(tuning.chosen.policy)
+    yield* json
+      ? Console.log(asJson({ scenario: scenario!.name, ...tuning, code: chosen }))
+      : print(`${tuneText(scenario!, tuning, yield* screen)}\n`, chosen)
   }, inThreads)
 ).pipe(
   Command.withShortDescription("Choose a policy by its worst case over a family of outages"),
   Command.withDescription(
-    "Runs policies in outages like those of a scenario (shorter, longer, of other kinds), or in several\n" +
-      "  scenarios, chooses one, shows what the choice depends on, and prints it as TypeScript."
+    "Runs policies in outages like those of a scenario (shorter, longer, of other kinds), or in several " +
+      "scenarios, chooses one, shows what the choice depends on, and prints it as TypeScript."
   ),
   Command.withExamples([
     { command: "effect-retry tune retries.json" },

@@ -1,7 +1,9 @@
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
+import { within } from "../explain/layout.ts"
 import { type Scenario, type SimulationResult, warnings } from "../Simulator.ts"
 import type { Run, Runs } from "./charts/run.ts"
+import { screen } from "./screen.ts"
 import { plain } from "./text.ts"
 
 const texts = (
@@ -16,13 +18,16 @@ export const warningTexts = ({ label, results }: Run): ReadonlyArray<string> =>
   texts(label, results[0].scenario, results)
 
 /** Prints warnings, a line each. */
-export const tell = (lines: ReadonlyArray<string>): Effect.Effect<void> =>
+export const tell = (lines: ReadonlyArray<string>) =>
   lines.length === 0
     ? Effect.void
-    : Console.error(lines.map((line) => `effect-retry: warning: ${plain(line)}`).join("\n"))
+    : Effect.flatMap(screen, ({ columns }) =>
+      Console.error(
+        lines.map((line) => within(`effect-retry: warning: ${plain(line)}`, columns)).join("\n")
+      ))
 
 /** Prints each warning once. */
-export const tellWarnings = (runs: Runs): Effect.Effect<void> => tell([...new Set(runs.flatMap(warningTexts))])
+export const tellWarnings = (runs: Runs) => tell([...new Set(runs.flatMap(warningTexts))])
 
 /** Prints what can be said of a scenario before it runs. */
-export const tellWarningsOf = (scenario: Scenario): Effect.Effect<void> => tell(texts("", scenario, []))
+export const tellWarningsOf = (scenario: Scenario) => tell(texts("", scenario, []))

@@ -1,3 +1,4 @@
+import { aligned, tableWithin, within } from "./layout.ts"
 import type { End, Explanation, Retry, Spread } from "./model.ts"
 
 const trimmed = (value: number, digits: number): string => `${Number(value.toFixed(digits))}`
@@ -24,14 +25,6 @@ export const percent = (share: number): string => {
 
 const factor = (value: number | null): string => value === null ? "no bound" : value.toFixed(2)
 
-/** Lines of equally wide cells, the first of each on the left, the others on the right. */
-export const aligned = (rows: ReadonlyArray<ReadonlyArray<string>>): ReadonlyArray<string> => {
-  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)))
-  return rows.map((row) =>
-    row.map((cell, column) => column === 0 ? cell.padEnd(widths[0]!) : cell.padStart(widths[column]!)).join("  ")
-  )
-}
-
 /** One number if all classes cost the same, otherwise one each; if none is retried, the cost of the error itself. */
 const costs = ({ cost, costs: { throttling, timeout, transient } }: Retry): string => {
   if (transient === timeout && timeout === throttling) return `${transient ?? cost}`
@@ -47,12 +40,12 @@ const part = (share: number): string => share === 0 || share === 1 ? percent(sha
 const endings = (ends: ReadonlyArray<End>): string =>
   ends.length === 0 ? "-" : ends.map(({ reason, share }) => `${reason} ${part(share)}`).join(", ")
 
-const retriesTable = ({ quota, retries }: Explanation): ReadonlyArray<string> => {
+const retriesTable = ({ quota, retries }: Explanation, columns: number): ReadonlyArray<string> => {
   const paid = quota !== null
   const head = sameForAll(retries) ? "tokens" : "tokens a/b/c"
-  return aligned([
-    ["retry", "min", "p50", "p99", "max", ...paid ? [head, "left"] : [], "sent by", "made", "then ends"],
-    ...retries.map((row) => [
+  return tableWithin(columns, {
+    heads: ["retry", "min", "p50", "p99", "max", ...paid ? [head, "left"] : [], "sent by", "made"],
+    rows: retries.map((row) => [
       `${row.retry}`,
       millis(row.delay.minMillis),
       delayOf(row, row.delay.p50Millis),
@@ -60,10 +53,11 @@ const retriesTable = ({ quota, retries }: Explanation): ReadonlyArray<string> =>
       millis(row.delay.maxMillis),
       ...paid ? [costs(row), `${trimmed(row.balance ?? 0, 2)}`] : [],
       millis(row.latestMillis),
-      part(row.share),
-      endings(row.ends)
-    ])
-  ])
+      part(row.share)
+    ]),
+    noteHead: "then ends",
+    notes: retries.map(({ ends }) => endings(ends))
+  })
 }
 
 const delayOf = ({ delay: { exact } }: Retry, value: number | null): string =>
@@ -129,23 +123,28 @@ const sampledNote = ({ ends, latency, retries, samples }: Explanation): Readonly
     ? []
     : [`~: from ${samples} sampled calls, two digits.`]
 
-/** The explanation as plain text. */
-export const tableOf = (explanation: Explanation): string =>
-  [
-    title(explanation),
-    "",
-    ...explanation.retries.length === 0 ? [] : [
-      ...retriesTable(explanation),
-      ...sameForAll(explanation.retries) || explanation.quota === null
-        ? []
-        : ["tokens: a after a transient failure, b after a timeout, c after a throttle"],
-      ""
-    ],
-    ...atOnce(explanation),
-    latencyLine(explanation.latency),
-    ...sampledNote(explanation),
-    ...quotaLines(explanation),
-    "",
-    ...loadTable(explanation),
-    ...explanation.notes.length === 0 ? [] : ["", ...explanation.notes]
-  ].join("\n")
+/** The explanation as plain text, in lines of at most this many columns. */
+export const tableOf = (explanation: Explanation, columns: number): string =>
+  within(
+    linesOf(explanation, columns).join("\n"),
+    columns
+  )
+
+const linesOf = (explanation: Explanation, columns: number): ReadonlyArray<string> => [
+  title(explanation),
+  "",
+  ...explanation.retries.length === 0 ? [] : [
+    ...retriesTable(explanation, columns),
+    ...sameForAll(explanation.retries) || explanation.quota === null
+      ? []
+      : ["tokens: a after a transient failure, b after a timeout, c after a throttle"],
+    ""
+  ],
+  ...atOnce(explanation),
+  latencyLine(explanation.latency),
+  ...sampledNote(explanation),
+  ...quotaLines(explanation),
+  "",
+  ...loadTable(explanation),
+  ...explanation.notes.length === 0 ? [] : ["", ...explanation.notes]
+]

@@ -67,7 +67,7 @@ export const shareOf = (
 }
 
 /** The sums of several series, bucket by bucket. */
-const together = (all: ReadonlyArray<ReadonlyArray<ClientBucket>>): ReadonlyArray<Counted> =>
+export const together = (all: ReadonlyArray<ReadonlyArray<ClientBucket>>): ReadonlyArray<Counted> =>
   (all[0] ?? []).map(({ fromMillis }, n) => {
     const sum = { fromMillis, calls: 0, succeeded: 0, failed: 0 }
     for (const series of all) {

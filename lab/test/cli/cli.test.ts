@@ -338,12 +338,12 @@ describe("compare", () => {
     const cells = none!.trim().split(/ {2,}/)
     assert.strictEqual(cells[1], String(totals.calls))
     assert.strictEqual(cells[2], `${Number((100 * totals.succeeded / totals.calls).toFixed(1))} %`)
-    assert.strictEqual(cells[3], "1.00")
-    assert.strictEqual(cells[4], `${Number(totals.latency.p50Millis.toPrecision(3))} ms`)
-    assert.strictEqual(cells[5], `${Number(totals.latency.p99Millis.toPrecision(3))} ms`)
+    assert.strictEqual(cells[3], "immediately")
+    assert.strictEqual(cells[4], "1.00")
+    assert.strictEqual(cells[5], `${Number(totals.latency.p50Millis.toPrecision(3))} ms`)
+    assert.strictEqual(cells[6], `${Number(totals.latency.p99Millis.toPrecision(3))} ms`)
     const perSecond = runs[1].results[0].services[0].series.map(({ received }: { received: number }) => received)
-    assert.strictEqual(cells[6], `${Math.max(...perSecond)}/s`)
-    assert.strictEqual(cells[7], "immediately")
+    assert.strictEqual(cells[7], `${Math.max(...perSecond)}/s`)
   })
 
   it("distinguishes policies of the same name, and gives long names their own line", async () => {
@@ -472,8 +472,13 @@ describe("map", () => {
     const path = inHere("map.svg")
     const ran = await run([...args, "--runs", "1", "--svg", path])
     assert.deepStrictEqual([ran.code, ran.err], [0, `wrote ${path}\n`])
-    assert.include(ran.out, "retry once: in theory, recovers below 30/s\n9,000 . #\n    1 . .\n      20 48")
-    assert.include(ran.out, "none: in theory, recovers below 60/s\n9,000 . .")
+    assert.deepStrictEqual(ran.out.split("\n").slice(2, 7).map((line) => line.trim().split(/ {3,}/)), [
+      ["retry once", "none"],
+      ["in theory, recovers below 30/s", "in theory, recovers below 60/s"],
+      ["9 s . #", "9 s . ."],
+      ["1 ms . .", "1 ms . ."],
+      ["20 48", "20 48"]
+    ])
     assert.include(text(path), "retry once: Recovers in 3 of 4 cells, limps in 0, collapses in 1")
   })
 
@@ -874,8 +879,22 @@ describe("progress", () => {
     assert.strictEqual(code, 0)
     assert.isAbove(progress.length, 1)
     assert.strictEqual(progress.at(-1), "\r\u001b[2K")
-    const last = progress.at(-2)!.replace("\r\u001b[2K", "")
-    assert.match(last, /^\d+(\.\d)? %, [\d.]+ (s|min) left: retry once, [\d,]+ attempts$/)
+    const shown = progress.map((text) => text.replace("\r\u001b[2K", ""))
+    const running = shown.filter((text) => text.endsWith(" attempts")).at(-1)!
+    assert.match(running, /^█+░+ \d+ %, [\d.]+ s, [\d.]+ s left: retry once, [\d,]+ attempts$/)
+    assert.match(shown.at(-2)!, /^█{20} 100 %, [\d.]+ s: retry once, with other capacities$/)
+  })
+
+  it("is one share of all that is planned, which never falls, with the time that went by", async () => {
+    const args = ["compare", briefFile, "--policy", "none", "--policy", "awsStandard", "--runs", "2"]
+    const { progress } = await run(args, { onProgress: () => {} })
+    const found = progress.flatMap((text) => [...text.matchAll(/ (\d+) %, ([\d.]+) (s|min)/g)])
+    const shares = found.map(([, share]) => Number(share))
+    assert.isAbove(shares.length, 5)
+    assert.deepStrictEqual(shares, [...shares].sort((a, b) => a - b))
+    assert.isAbove(shares.at(-1)!, 80)
+    const times = found.map(([, , time, unit]) => Number(time) * (unit === "s" ? 1 : 60))
+    assert.deepStrictEqual(times, [...times].sort((a, b) => a - b))
   })
 
   it("is not shown elsewhere", async () => {
@@ -916,7 +935,7 @@ describe("Ctrl-C", () => {
       "--json"
     ], {
       onProgress: (interrupt, text) => {
-        if (text.includes("(2 of 3)")) interrupt()
+        if (text.includes("awsStandard, 1 of 3 runs done")) interrupt()
       }
     })
     assert.strictEqual(code, 130)

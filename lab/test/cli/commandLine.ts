@@ -1,6 +1,8 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert } from "@effect/vitest"
+import { TerminalCapabilities } from "effect/cli/TerminalCapabilities"
 import * as Clock from "effect/Clock"
+import * as ConfigProvider from "effect/ConfigProvider"
 import * as Console from "effect/Console"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -43,6 +45,9 @@ export const run = (
     readonly onProgress?: (interrupt: () => void, text: string) => void
     readonly folder?: string
     readonly threads?: Context.Service.Shape<typeof Threads>
+    /** How wide the terminal is. Default wide enough for every table. */
+    readonly columns?: number
+    readonly isColored?: boolean
   } = {}
 ): Promise<Ran> => {
   const out: Array<string> = []
@@ -69,7 +74,11 @@ export const run = (
   const clock: Clock.Clock = Object.assign(Object.create(Clock.Clock.defaultValue()), {
     monotonicTimeNanosUnsafe: () => nanos += 100_000_000n
   })
+  const environment = ConfigProvider.fromEnvRecord({ ...process.env, COLUMNS: `${options.columns ?? 200}` })
+  const canColor = options.isColored === true
   const fiber = Effect.runFork(main.pipe(
+    Effect.provideService(ConfigProvider.ConfigProvider, environment),
+    Effect.provideService(TerminalCapabilities, { canColor, canAnimate: false, canPrompt: false }),
     Effect.provideService(Clock.Clock, clock),
     Effect.provideService(Installed, { version: "1.2.3", folder: options.folder ?? lab }),
     Effect.provideService(Threads, options.threads),

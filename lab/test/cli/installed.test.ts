@@ -105,9 +105,12 @@ const interrupted = async (times: number, ...args: ReadonlyArray<string>): Promi
   return assert.fail("it never honors Ctrl-C")
 }
 
+/** How wide the blocks of a page are: no line of them needs to be scrolled to. */
+const pageColumns = 72
+
 /** What a page shows of the terminal: a command and all that it prints. */
 const consoles = (page: string) =>
-  [...readFileSync(join(root, page), "utf8").matchAll(/^```console\n\$ (.*)\n([^]*?)^```$/gm)].map((
+  [...readFileSync(join(root, page), "utf8").matchAll(/^```console\n\$ ((?:.*\\\n)*.*)\n([^]*?)^```$/gm)].map((
     [, line, output]
   ) => ({ line: line!, output: output! }))
 
@@ -122,7 +125,9 @@ for (const page of ["docs/cli.md", "docs/choosing-a-policy.md"]) {
       it(`shows what is really printed: ${line}`, async () => {
         const path = `${join(user, "node_modules", ".bin")}${delimiter}${process.env["PATH"]}`
         const shell = line.replaceAll("npx ", "")
-        const { err, out } = await ended(spawn("sh", ["-c", shell], { cwd: user, env: { ...process.env, PATH: path } }))
+        const { err, out } = await ended(
+          spawn("sh", ["-c", shell], { cwd: user, env: { ...process.env, COLUMNS: `${pageColumns}`, PATH: path } })
+        )
         assert.strictEqual(err + out, output)
       })
     }

@@ -8,7 +8,8 @@ import { parsed } from "../../src/cli/json.ts"
 import { type Checked, expectationText, failedText, foundText, runsText } from "../../src/cli/judgments.ts"
 import { recovers } from "../../src/cli/outcome.ts"
 import { asJson } from "../../src/cli/output.ts"
-import { described, duration, plain, quoted, table } from "../../src/cli/text.ts"
+import { described, duration, plain, quoted } from "../../src/cli/text.ts"
+import { tableWithin } from "../../src/explain/layout.ts"
 
 const judgment = (changes: Partial<Simulator.Judgment> = {}): Simulator.Judgment => ({
   name: "succeed",
@@ -132,12 +133,12 @@ describe("text", () => {
 
   it("has names that are too wide for a column on lines of their own", () => {
     const [fits, wide] = ["n".repeat(26), "w".repeat(27)]
-    const lines = table(["name", "x"], [[fits, "1"], [wide, "2"]])
+    const lines = tableWithin(200, { heads: ["name", "x"], rows: [[fits, "1"], [wide, "2"]] })
     assert.deepStrictEqual(lines.map((line) => line.trim().replace(/ +/g, " ")), ["name x", `${fits} 1`, wide, "2"])
   })
 
-  it("wraps descriptions at 100 columns, below each other", () => {
-    const [first, second, ...others] = described([["name", "word ".repeat(30).trim()], ["longer", "short"]])
+  it("wraps descriptions at the width, below each other", () => {
+    const [first, second, ...others] = described([["name", "word ".repeat(30).trim()], ["longer", "short"]], 100)
     assert.match(first!, /^name {4}word/)
     assert.isAtMost(first!.length, 100)
     assert.match(second!, /^ {8}word/)
@@ -174,6 +175,6 @@ describe("how many runs recover", () => {
   it("is followed by the time that they took, if they took any", () => {
     assert.strictEqual(recovers({ runs: 0, of: 20, afterMillis: undefined }), "0 of 20")
     assert.strictEqual(recovers({ runs: 20, of: 20, afterMillis: after(0) }), "20 of 20")
-    assert.strictEqual(recovers({ runs: 14, of: 20, afterMillis: after(127_000) }), "14 of 20, after 127 s")
+    assert.strictEqual(recovers({ runs: 14, of: 20, afterMillis: after(127_000) }), "14 of 20 in 127 s")
   })
 })

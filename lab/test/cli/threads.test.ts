@@ -154,12 +154,12 @@ describe("a command in two threads", () => {
     const { code, err, out, progress } = await run(["compare", long, "--policy", "jitter", "--json", "--runs", "4"], {
       threads,
       onProgress: (interrupt, text) => {
-        if (/\([3-8] of 8\)/.test(text)) interrupt()
+        if (/[2-7] of 8 runs done/.test(text)) interrupt()
       }
     })
     assert.strictEqual(code, 130, err)
     const told = progress.map((text) => text.replace("\r\u001b[2K", "")).filter((text) => text !== "")
-    assert.match(told.at(-1)!, /^\d+(\.\d)? %.*: (none|jitter) \([3-8] of 8\), [\d,]+ attempts$/)
+    assert.match(told.at(-1)!, /^█*░* \d+ %.*: (none|jitter), [2-7] of 8 runs done, [\d,]+ attempts$/)
     assert.strictEqual(progress.at(-1), "\r\u001b[2K")
     for (const { results } of JSON.parse(out).runs) assert.strictEqual(results.length, 1)
     await Promise.all(threads.ends)

@@ -1,4 +1,4 @@
-import type { ClientBucket, ServiceBucket } from "../../Simulator.ts"
+import { type Ended, fleetsOf, together } from "../../simulator/facts.ts"
 import { spreadOf } from "../../simulator/spread.ts"
 import type { Run } from "./run.ts"
 
@@ -43,7 +43,7 @@ export type Reading<Bucket> = (buckets: ReadonlyArray<Bucket>, seconds: number) 
  * Reads a series point by point. The last one is left out when it was cut short to less than half: a rate over so short a
  * time means nothing.
  */
-export const read = <Bucket extends ClientBucket | ServiceBucket>(
+export const read = <Bucket extends { readonly fromMillis: number }>(
   { bucketMillis, perPoint, points }: Raster,
   series: ReadonlyArray<Bucket>,
   untilMillis: number,
@@ -93,8 +93,16 @@ export const last = <Bucket>(value: (bucket: Bucket) => number | null): Reading<
   value(buckets.at(-1)!)
 
 /** The share of successes among the calls that ended in the buckets; `null` when none ended. */
-export const successShare: Reading<ClientBucket> = (buckets) => {
+export const successShare: Reading<Ended> = (buckets) => {
   const succeeded = buckets.reduce((sum, bucket) => sum + bucket.succeeded, 0)
   const ended = succeeded + buckets.reduce((sum, bucket) => sum + bucket.failed, 0)
   return ended === 0 ? null : succeeded / ended
 }
+
+/** Of the calls of all fleets that end at a time, the share that succeeds: across the runs. */
+export const successOf = (raster: Raster, { results }: Run): Readings =>
+  across(
+    results.map((result) =>
+      read(raster, together(fleetsOf(result).map(({ series }) => series)), result.untilMillis, successShare)
+    )
+  )

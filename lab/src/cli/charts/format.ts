@@ -59,6 +59,9 @@ export const moment = (atMillis: number, untilMillis: number): string => {
   return `${counted(atMillis / unit.millis)} ${unit.name}`
 }
 
+/** Whether the values of a parameter are durations, in milliseconds. */
+export const isTime = (path: string): boolean => /(length|timeout|from|to|latency|network|queueTimeout)$/.test(path)
+
 /** How long a run makes calls, in the unit of most scenarios: `200 s`. A run shows nothing of the time after it. */
 export const runLength = (scenario: Scenario): string => `${rounded(toMillis(scenario.duration) / 1000)} s`
 

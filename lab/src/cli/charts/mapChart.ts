@@ -3,7 +3,7 @@ import type { Axis, Scenario, Verdict } from "../../Simulator.ts"
 import { numberAt } from "../../simulator/paths.ts"
 import type { PolicyMap } from "../mapTable.ts"
 import { columnsOf, panelsHtml } from "./figureHtml.ts"
-import { counted, millis, rounded, runLength, ticks } from "./format.ts"
+import { counted, isTime, millis, rounded, runLength, ticks } from "./format.ts"
 import { type Html, html, name, raw } from "./html.ts"
 import { cells, grid, ink, soft } from "./palette.ts"
 import { shortened } from "./shortened.ts"
@@ -28,8 +28,6 @@ const edgesOf = (values: ReadonlyArray<number>): ReadonlyArray<number> => {
     last + half + (inner.length === 0 ? 0 : last - inner.at(-1)!)
   ]
 }
-
-const isTime = (path: string): boolean => /(length|timeout|from|to|latency|network|queueTimeout)$/.test(path)
 
 /** What is across or up, in words where they are known. */
 const nameOf = ({ fleets, services }: Scenario, { path }: Axis): string => {
