@@ -131,7 +131,18 @@ const policyCode = (policy: Policy): string => {
 const spread = (code: string): string =>
   code.length <= widest - 24
     ? code
-    : code.replace(/\.pipe\(/, ".pipe(\n  ").replaceAll(/, (?=RetryPolicy\.)/g, ",\n  ").replace(/\)$/, "\n)")
+    : opened(code.replace(/\.pipe\(/, ".pipe(\n  ").replaceAll(/, (?=RetryPolicy\.)/g, ",\n  ").replace(/\)$/, "\n)"))
+
+/** Options in the first line, each in a line of its own if the line is too long. */
+const opened = (code: string): string => {
+  const [first = "", ...others] = code.split("\n")
+  if (first.length <= widest - 22) return code
+  const line = first.replace(
+    /\(\{ ([^{}]*) \}\)/,
+    (_, options: string) => `({\n  ${options.replaceAll(", ", ",\n  ")}\n})`
+  )
+  return [line, ...others].join("\n")
+}
 
 /** The program of a policy: the policy, and the layer of what the calls of a process share. */
 export const codeOf = (policy: Policy): string => {

@@ -1,7 +1,7 @@
 import { tableWithin } from "../explain/layout.ts"
 import { summarize } from "../Simulator.ts"
 import { millis } from "../simulator/units.ts"
-import { successOf } from "./charts/buckets.ts"
+import { meanSuccessOf } from "./charts/buckets.ts"
 import { percent, runLength } from "./charts/format.ts"
 import { planOf } from "./charts/plan.ts"
 import type { Run, Runs } from "./charts/run.ts"
@@ -62,7 +62,7 @@ export const sparklines = (runs: Runs, screen: Screen): ReadonlyArray<string> =>
     .map((run) => ({ run, ...summarize(run.results) }))
     .sort((a, b) => (b.succeeded?.mean ?? 0) - (a.succeeded?.mean ?? 0))
   const text = (width: number) => (run: Run): string =>
-    sparkline(successOf(raster, run).values.slice(0, points), width, screen)
+    sparkline(meanSuccessOf(raster, run).slice(0, points), width, screen)
   const rows = found.map(({ run, sendsPerCall, succeeded }): readonly [string, string, string] => [
     plain(run.label),
     succeeded === undefined ? "-" : percent(succeeded.mean),

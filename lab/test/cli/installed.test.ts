@@ -108,9 +108,9 @@ const interrupted = async (times: number, ...args: ReadonlyArray<string>): Promi
 /** How wide the blocks of a page are: no line of them needs to be scrolled to. */
 const pageColumns = 72
 
-/** What a page shows of the terminal: a command and all that it prints. */
+/** What a page shows of the terminal: a command, in one line or more, and all that it prints. */
 const consoles = (page: string) =>
-  [...readFileSync(join(root, page), "utf8").matchAll(/^```console\n\$ ((?:.*\\\n)*.*)\n([^]*?)^```$/gm)].map((
+  [...readFileSync(join(root, page), "utf8").matchAll(/^```console\n\$ (.*\n(?: {4}.*\n)*)([^]*?)^```$/gm)].map((
     [, line, output]
   ) => ({ line: line!, output: output! }))
 

@@ -104,9 +104,8 @@ describe("report", () => {
     Effect.gen(function*() {
       const page = pageOf(yield* one)
       assert.deepStrictEqual(titlesOf(page), [
-        "Load on db",
-        "Success rate of app",
         "Requests per call of app",
+        "Load on db",
         "Wasted work at db",
         "Waiting at db",
         "Latency of app",
@@ -122,9 +121,8 @@ describe("report", () => {
       const [first, ...others] = yield* several
       const page = report([first, ...others], { command })
       assert.deepStrictEqual(titlesOf(page), [
-        "Load on db",
-        "Success rate of app",
         "Requests per call of app",
+        "Load on db",
         "Wasted work at db",
         "Waiting at db",
         "Latency of app",
@@ -134,7 +132,9 @@ describe("report", () => {
       ])
       const pictures = (from: string, to: string) =>
         page.slice(page.indexOf(`<h3>${from}`), page.indexOf(`<h3>${to}`)).split("<svg viewBox=\"0 0 390").slice(1)
-      const loads = pictures("Load on", "Success rate")
+      assert.match(page, /<figure class="success"><div class="wide"><svg [^>]*aria-label="Calls that succeed\. /)
+      for (const run of [first, ...others]) assert.include(page, `>${run.label}:</tspan>`)
+      const loads = pictures("Load on", "Wasted work")
       assert.strictEqual(loads.length, 3)
       const axis = (picture: string) =>
         [...picture.matchAll(/text-anchor="end">([\d,k]+)<\/text>/g)].map(([, tick]) => tick)

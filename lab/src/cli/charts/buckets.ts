@@ -99,10 +99,17 @@ export const successShare: Reading<Ended> = (buckets) => {
   return ended === 0 ? null : succeeded / ended
 }
 
-/** Of the calls of all fleets that end at a time, the share that succeeds: across the runs. */
-export const successOf = (raster: Raster, { results }: Run): Readings =>
-  across(
-    results.map((result) =>
-      read(raster, together(fleetsOf(result).map(({ series }) => series)), result.untilMillis, successShare)
-    )
+/** Of the calls of all fleets that end at a time, the share that succeeds: in each run. */
+const successes = (raster: Raster, { results }: Run): ReadonlyArray<ReadonlyArray<number | null>> =>
+  results.map((result) =>
+    read(raster, together(fleetsOf(result).map(({ series }) => series)), result.untilMillis, successShare)
   )
+
+/** Of the calls of all fleets that end at a time, the share that succeeds: across the runs. */
+export const successOf = (raster: Raster, run: Run): Readings => across(successes(raster, run))
+
+/** The same on average: where runs differ, a median shows only one kind of them. */
+export const meanSuccessOf = (raster: Raster, run: Run): ReadonlyArray<number | null> => {
+  const all = successes(raster, run)
+  return Array.from({ length: raster.points }, (_, n) => spreadOf(all.map((values) => values[n]))?.mean ?? null)
+}

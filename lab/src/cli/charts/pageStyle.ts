@@ -32,6 +32,10 @@ small{color:var(--soft);font-size:.6875rem;display:block;line-height:1.2}
 figure{margin:0;min-width:0}
 figcaption p{margin:.1rem 0 .35rem;font-size:.875rem}
 figure svg[role=img]{display:block;width:100%;height:auto;max-width:36rem}
+.success{margin:1rem 0}
+figure.success svg[role=img]{max-width:none}
+.narrow{display:none}
+h1 small{font-size:1rem;font-weight:600;line-height:1.4;margin-top:.25rem}
 .panels{display:grid;gap:1rem 1.25rem}
 .panels>div{min-width:0}
 .c2{grid-template-columns:repeat(2,minmax(0,1fr))}
@@ -72,6 +76,8 @@ code{font:.9em ui-monospace,monospace}
 .c3,.c4,.c5{grid-template-columns:repeat(auto-fill,minmax(15rem,1fr))}
 }
 @media screen and (max-width:34rem){
+.wide{display:none}
+.narrow{display:block}
 main{padding:1rem .9rem 2rem}
 .verdict{font-size:1.0625rem}
 .setup{grid-template-columns:minmax(0,1fr)}

@@ -18,9 +18,9 @@ export const shadeInk: Color = { light: "#9c3a22", dark: "#f0a48f" }
 export const colors: ReadonlyArray<Color> = [
   { light: "#0072b2", dark: "#56b4e9" },
   { light: "#d55e00", dark: "#e69f00" },
-  { light: "#009e73", dark: "#1fbf8f" },
   { light: "#a8548a", dark: "#cc79a7" },
   { light: "#000000", dark: "#ffffff" },
+  { light: "#009e73", dark: "#1fbf8f" },
   { light: "#7a6a00", dark: "#f0e442" },
   { light: "#3b8fc2", dark: "#8fd0f5" }
 ]

@@ -14,6 +14,7 @@ import { again } from "./reproduce.ts"
 import type { Runs } from "./run.ts"
 import { loadFigure, serviceFigures } from "./serviceFigures.ts"
 import { setup } from "./setup.ts"
+import { headline, isOverlaid, narrow, type Success, successHtml, successIn } from "./successChart.ts"
 import { verdict } from "./verdict.ts"
 
 export type { Run } from "./run.ts"
@@ -43,15 +44,17 @@ const loads = (runs: Runs): ReadonlyArray<Bars> => {
   }]
 }
 
-/** All figures: the load first, quotas and limiters last. */
-const timeFigures = (plan: Plan) => {
+/** All figures: how calls fare first, quotas and limiters last. How all calls fare may have a picture of its own. */
+const timeFigures = (plan: Plan, isOverlaid: boolean) => {
   if (plan.raster.points < 2) return []
   const { result } = plan.runs[0]
   const services = [...result.services].sort((a, b) => b.totals.received - a.totals.received).slice(0, mostServices)
   const fleets = busiest(fleetsOf(result), mostFleets)
   return [
+    ...fleets.flatMap((fleet) => outcomeFigures(plan, fleet)).filter(({ unit }) =>
+      !isOverlaid || unit !== "share" || fleets.length > 1
+    ),
     ...services.map(({ name: service }) => loadFigure(plan, service)),
-    ...fleets.flatMap((fleet) => outcomeFigures(plan, fleet)),
     ...services.flatMap(({ name: service }) => serviceFigures(plan, service)),
     ...fleets.flatMap((fleet) => clientFigures(plan, fleet, fleets.length === 1))
   ]
@@ -128,6 +131,14 @@ const byLabel = (maps: Maps["maps"], runs: Runs): Maps["maps"] => {
   return [first!, ...others]
 }
 
+/** How all calls fare, in a picture for wide screens and one for phones. */
+const successFigure = (success: Success): Html => {
+  const title = "Calls that succeed"
+  return html`<figure class="success"><div class="wide">${
+    successHtml(title, success, { width: 1200, height: 330, type: 16 })
+  }</div><div class="narrow">${successHtml(title, success, narrow)}</div></figure>`
+}
+
 const body = (runs: Runs, command: string, maps: Maps | undefined): Html => {
   const { scenario } = runs[0].result
   const ranks = ranked(runs)
@@ -135,9 +146,14 @@ const body = (runs: Runs, command: string, maps: Maps | undefined): Html => {
   const byRank: Runs = [first!, ...others]
   const plan = planOf(byRank)
   const sorted = maps && { ...maps, maps: byLabel(maps.maps, byRank) }
+  const success = successIn(plan)
+  const isOne = isOverlaid(success)
   return html`<main>
-<header><h1>${name(scenario.name)}</h1>
+<header><h1>${
+    runs.length > 1 && isOne ? html`${headline(success)}<small>${name(scenario.name)}</small>` : name(scenario.name)
+  }</h1>
 ${partialMark(runs)}${verdict(ranks)}
+${isOne ? successFigure(success) : []}
 ${setup(runs)}
 ${rankTable(ranks)}${scenario.description === "" ? [] : [html`<p class="text description">${scenario.description}</p>`]}
 </header>
@@ -148,7 +164,9 @@ ${
 ${selection(plan)}${plan.raster.points < 2 ? [] : html`<p class="soft">${legend(runs)}</p>`}<div class="figures ${
     runs.length === 1 ? "one" : "many"
   }">
-${timeFigures(plan).map((figure) => figureHtml(figure, runs.length))}${loads(byRank).map(barsHtml)}</div></section>
+${timeFigures(plan, isOne).map((figure) => figureHtml(figure, runs.length))}${
+    loads(byRank).map(barsHtml)
+  }</div></section>
 <section aria-labelledby="numbers"><h2 id="numbers">All numbers</h2>
 ${numbers(byRank)}</section>
 <section aria-labelledby="again"><h2 id="again">Run it again</h2>

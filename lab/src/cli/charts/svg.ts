@@ -11,11 +11,14 @@ export interface Size {
 /** A place in a picture: a tenth of a pixel is exact enough. */
 export const at = (value: number): number => Math.round(value * 10) / 10
 
+/** The size of letters where nothing else is said. */
+const usualSize = 11
+
 /** How a text is set. */
 interface Type {
   readonly anchor?: "start" | "middle" | "end"
   readonly fill?: string
-  readonly size?: number
+  readonly size?: number | undefined
   readonly bold?: boolean
   /** Paper around the letters, where lines may run under them. */
   readonly halo?: boolean
@@ -87,17 +90,19 @@ interface Tick {
 }
 
 /** Lines across at the numbers of an axis, which stand at the left. */
-export const levels = (left: number, right: number, all: ReadonlyArray<Tick>): ReadonlyArray<Html> =>
+export const levels = (left: number, right: number, all: ReadonlyArray<Tick>, size?: number): ReadonlyArray<Html> =>
   all.map(({ label, place }) =>
     html`${stroke(`M${at(left)} ${at(place)}H${at(right)}`, grid.light)}${
-      text(left - 6, place + 4, label, { anchor: "end" })
+      text(left - 6, place + (size === undefined ? 4 : 0.36 * size), label, { anchor: "end", size })
     }`
   )
 
 /** The numbers below an axis, each with a mark. */
-export const below = (bottom: number, all: ReadonlyArray<Tick>): ReadonlyArray<Html> =>
+export const below = (bottom: number, all: ReadonlyArray<Tick>, size?: number): ReadonlyArray<Html> =>
   all.map(({ label, place }) =>
-    html`${stroke(`M${at(place)} ${bottom}v4`, soft.light)}${text(place, bottom + 15, label, { anchor: "middle" })}`
+    html`${stroke(`M${at(place)} ${at(bottom)}v4`, soft.light)}${
+      text(place, bottom + 4 + (size ?? usualSize), label, { anchor: "middle", size })
+    }`
   )
 
 /** A sign and what it stands for. */
@@ -113,7 +118,7 @@ export interface Caption {
   readonly description: string
 }
 
-const font = html`font-family="system-ui, sans-serif" font-size="11"`
+const font = html`font-family="system-ui, sans-serif" font-size="${usualSize}"`
 
 /** A picture in a page. */
 export const inPage = ({ height, width }: Size, { description, title }: Caption, content: ReadonlyArray<Html>): Html =>

@@ -1,0 +1,34 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as fs from "node:fs"
+import * as call from "../scripts/call.ts"
+import { pictures } from "../scripts/picture.ts"
+
+const committed = (file: string): string => fs.readFileSync(new URL(`../../${file}`, import.meta.url), "utf8")
+
+describe("the pictures of the README", () => {
+  it.effect("are what runs of the scenario show: npx tsx lab/scripts/picture.ts", () =>
+    Effect.map(pictures, (pictures) => {
+      for (const [file, picture] of Object.entries(pictures)) {
+        assert.isTrue(committed(file) === picture, file)
+        assert.include(picture, "prefers-color-scheme:dark")
+        for (const words of ["back after 1 s", "back after 2 minutes", "not within the run"]) {
+          assert.include(picture, words)
+        }
+      }
+    }))
+
+  it("have letters that can be read on a page and on a phone", () => {
+    for (const [file, least] of [["docs/outage-picture.svg", 720], ["docs/outage-picture-narrow.svg", 390]] as const) {
+      const picture = committed(file)
+      const sizes = [...picture.matchAll(/<text[^>]* font-size="([\d.]+)"/g)].map(([, size]) => Number(size))
+      assert.strictEqual(sizes.length, picture.split("<text").length - 1)
+      assert.isAtLeast(Math.min(...sizes), 14)
+      assert.include(picture, `width="${least}"`)
+    }
+  })
+
+  it("have the diagram of a call as it is drawn: npx tsx lab/scripts/call.ts", () => {
+    assert.isTrue(committed(call.file) === call.drawn())
+  })
+})
