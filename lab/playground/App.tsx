@@ -1,5 +1,8 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks"
-import { Chart, type Named } from "./Chart.tsx"
+import type { Figure, Line } from "../src/cli/charts/figure.ts"
+import { lookOf, reference } from "../src/cli/charts/palette.ts"
+import { backOf, headline, outcomeOf, type Success } from "../src/cli/charts/successChart.ts"
+import { Chart, SuccessChart } from "./Chart.tsx"
 import { Comparison } from "./Comparison.tsx"
 import { Controls } from "./Controls.tsx"
 import { Exports } from "./Exports.tsx"
@@ -8,19 +11,7 @@ import { linkOf, readLink } from "./link.ts"
 import { OneCall } from "./OneCall.tsx"
 import { Policies } from "./Policies.tsx"
 import { begin as usualSetup, type Setup } from "./setup.ts"
-import { announcement, counted, percent } from "./text.ts"
-
-const dark = matchMedia("(prefers-color-scheme: dark)")
-
-const useDark = (): boolean => {
-  const [isDark, setDark] = useState(dark.matches)
-  useEffect(() => {
-    const change = () => setDark(dark.matches)
-    dark.addEventListener("change", change)
-    return () => dark.removeEventListener("change", change)
-  }, [])
-  return isDark
-}
+import { announcement } from "./text.ts"
 
 /** The set-up in the address, and what is wrong with the address. */
 const fromAddress = (): { readonly setup: Setup; readonly problems: ReadonlyArray<string> } => {
@@ -28,11 +19,11 @@ const fromAddress = (): { readonly setup: Setup; readonly problems: ReadonlyArra
   return "setup" in read ? { setup: read.setup, problems: [] } : { setup: usualSetup, problems: read.problems }
 }
 
-const linesOf = (slots: ReadonlyArray<Slot>, of: "load" | "success" | "left"): ReadonlyArray<Named> =>
+const linesOf = (slots: ReadonlyArray<Slot>, of: "load" | "left"): ReadonlyArray<Line> =>
   slots.flatMap(({ figures, label }, place) =>
     figures === undefined || !figures[of].values.some((value) => value !== null)
       ? []
-      : [{ label, place, line: figures[of] }]
+      : [{ label, look: lookOf(place), ...figures[of] }]
   )
 
 const useLaboratory = (start: Start, setup: Setup): ReadonlyArray<Slot> => {
@@ -59,40 +50,67 @@ const useStopwatch = (slots: ReadonlyArray<Slot>): () => void => {
   return () => begun.current ??= { atMillis: performance.now(), lastId }
 }
 
-const Charts = ({ setup, slots }: { readonly setup: Setup; readonly slots: ReadonlyArray<Slot> }) => {
-  const shared = {
-    seconds: setup.duration + 5,
-    outage: setup.kind === "none" ? undefined : { from: setup.start, to: setup.start + setup.length },
-    isDark: useDark()
+/** How the calls of all policies fare, in one picture, and in a sentence. */
+const Outcome = ({ setup, slots }: { readonly setup: Setup; readonly slots: ReadonlyArray<Slot> }) => {
+  const { duration, kind, length, start } = setup
+  const endMillis = kind === "none" ? 0 : 1000 * (start + length)
+  const success: Success = {
+    times: Array.from({ length: duration }, (_, n) => 1000 * (n + 0.5)),
+    untilMillis: 1000 * duration,
+    shades: kind === "none" ? [] : [{ what: "outage", fromMillis: 1000 * start, toMillis: endMillis }],
+    courses: slots.flatMap(({ figures, label }, place) => {
+      if (figures === undefined) return []
+      const { recovery } = figures.summary
+      const outcome = figures.isPartial ? "running" : outcomeOf(recovery)
+      return [{ label, look: lookOf(place), ...figures.success, outcome, backMillis: backOf(recovery, endMillis) }]
+    })
   }
+  return (
+    <section class="outcome" aria-labelledby="outcome">
+      <h2 id="outcome">{success.courses.length === 0 ? "Running" : headline(success)}</h2>
+      <SuccessChart success={success} />
+    </section>
+  )
+}
+
+const Charts = ({ setup, slots }: { readonly setup: Setup; readonly slots: ReadonlyArray<Slot> }) => {
+  const { capacity, duration, kind, length, start } = setup
+  const seconds = duration + 5
   const left = linesOf(slots, "left")
+  const figure = (
+    words: Pick<Figure, "title" | "what" | "axis" | "unit">,
+    lines: ReadonlyArray<Line>,
+    references: ReadonlyArray<Line> = []
+  ): Figure => ({
+    ...words,
+    times: Array.from({ length: seconds }, (_, n) => 1000 * (n + 0.5)),
+    untilMillis: 1000 * seconds,
+    shades: kind === "none" ? [] : [{ what: "outage", fromMillis: 1000 * start, toMillis: 1000 * (start + length) }],
+    panels: [{ name: words.title, look: lookOf(0), lines, references }]
+  })
+  const bound = { label: "capacity", look: reference(1), values: Array.from({ length: seconds }, () => capacity) }
   return (
     <section class="charts" aria-label="Over time">
       <Chart
-        {...shared}
-        className="first"
-        title="Load"
-        what="Requests a second at the service, retries included; the outage is shaded."
-        lines={linesOf(slots, "load")}
-        reference={{ label: "capacity", value: setup.capacity }}
-        write={counted}
-      />
-      <Chart
-        {...shared}
-        title="Success"
-        what="Of the calls that ended at that time, the share that succeeded."
-        lines={linesOf(slots, "success")}
-        top={1.02}
-        write={percent}
+        figure={figure(
+          {
+            title: "Load",
+            what: "Requests a second at the service, retries included; the outage is shaded.",
+            axis: "requests per second",
+            unit: "per second"
+          },
+          linesOf(slots, "load"),
+          [bound]
+        )}
       />
       {left.length > 0 && (
         <Chart
-          {...shared}
-          title="Retry quota left"
-          what="What is left of a process's retry quota or budget, as a share of the most it held."
-          lines={left}
-          top={1.02}
-          write={percent}
+          figure={figure({
+            title: "Retry quota left",
+            what: "What is left of a process's retry quota or budget, as a share of the most it held.",
+            axis: "share of the most",
+            unit: "share"
+          }, left)}
         />
       )}
     </section>
@@ -162,6 +180,7 @@ export const App = ({ start }: { readonly start: Start }) => {
           <Controls setup={setup} onChange={changed} />
         </div>
         <div class="results">
+          <Outcome setup={setup} slots={slots} />
           <Policies policies={setup.policies} onChange={(policies) => changed({ policies })} />
           <section aria-labelledby="comparison">
             <h2 id="comparison">What becomes of the calls</h2>

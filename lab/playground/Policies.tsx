@@ -67,6 +67,7 @@ const Option = ({ choice, name, onChange, zero }: {
 
 const Card = ({ choice, onChange, onRemove, place }: CardProps) => {
   const id = useId()
+  const changed = Object.keys(choice).length - 1
   return (
     <div class="card" role="group" aria-labelledby={`${id}-label`}>
       <h3 id={`${id}-label`}>
@@ -81,17 +82,20 @@ const Card = ({ choice, onChange, onRemove, place }: CardProps) => {
       >
         {choices.map((name) => <option key={name} value={name}>{name}</option>)}
       </select>
-      {options.map(([name, zero]) => <Option key={name} {...{ choice, name, onChange, zero }} />)}
-      <div class="option">
-        <input
-          id={`${id}-coolDown`}
-          type="checkbox"
-          checked={choice.coolDown === true}
-          onChange={({ currentTarget }) =>
-            onChange(currentTarget.checked ? { ...choice, coolDown: true } : without(choice, "coolDown"))}
-        />
-        <label for={`${id}-coolDown`}>Cool-down</label>
-      </div>
+      <details>
+        <summary>Settings{changed === 0 ? "" : `: ${changed} changed`}</summary>
+        {options.map(([name, zero]) => <Option key={name} {...{ choice, name, onChange, zero }} />)}
+        <div class="option">
+          <input
+            id={`${id}-coolDown`}
+            type="checkbox"
+            checked={choice.coolDown === true}
+            onChange={({ currentTarget }) =>
+              onChange(currentTarget.checked ? { ...choice, coolDown: true } : without(choice, "coolDown"))}
+          />
+          <label for={`${id}-coolDown`}>Cool-down</label>
+        </div>
+      </details>
       {onRemove !== undefined && (
         <button type="button" class="quiet" onClick={onRemove} aria-label={`Remove ${labelOf(choice)}`}>Remove</button>
       )}

@@ -33,9 +33,10 @@ const bundled = async (entry) => {
 
 /** The colors of the lines of policies. */
 const lines = async () => {
-  const { lookOf } = await tsImport("../src/cli/charts/palette.ts", { parentURL: import.meta.url, tsconfig })
+  const { darkRules, lookOf } = await tsImport("../src/cli/charts/palette.ts", { parentURL: import.meta.url, tsconfig })
+  const { stopRules } = await tsImport("../src/cli/charts/timePanel.ts", { parentURL: import.meta.url, tsconfig })
   const rules = (ground) => [0, 1, 2, 3].map((place) => `.line-${place}{stroke:${lookOf(place).color[ground]}}`).join("")
-  return `${rules("light")}@media (prefers-color-scheme: dark){${rules("dark")}}`
+  return `${rules("light")}${stopRules}@media (prefers-color-scheme: dark){${rules("dark")}${darkRules("figure svg")}}`
 }
 
 /** As a content security policy names what it allows. */
@@ -44,8 +45,7 @@ const hashOf = (text) => `'sha256-${createHash("sha256").update(text).digest("ba
 /** The page, as text. It may run nothing else, and load nothing. */
 export const playground = async () => {
   const [main, worker, colors] = await Promise.all([bundled("main.tsx"), bundled("worker.ts"), lines()])
-  const plot = readFileSync(fileURLToPath(import.meta.resolve("uplot/dist/uPlot.min.css")), "utf8")
-  const style = plot + readFileSync(join(lab, "playground/style.css"), "utf8") + colors
+  const style = readFileSync(join(lab, "playground/style.css"), "utf8") + colors
   const program = main.text.replaceAll("</script", "<\\/script")
   const outputs = { ...main.metafile.outputs, worker: Object.values(worker.metafile.outputs)[0] }
   const licenses = licensesOf({ outputs }, lab)

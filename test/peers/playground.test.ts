@@ -91,9 +91,17 @@ for (const name of browsers) {
         assert.deepStrictEqual(said, [])
         assert.deepStrictEqual(yield* Effect.promise(() => texts(page, "figure h3")), [
           "Load",
-          "Success",
           "Retry quota left"
         ])
+        assert.strictEqual(
+          yield* Effect.promise(() => text(page, "#outcome")),
+          "jitter, limit: back after 2 s; awsStandard: back after 40 s; naive: not within the run"
+        )
+        // All of the picture is on the first screen of a laptop.
+        const bottom = yield* Effect.promise(() =>
+          page.evaluate(`document.querySelector(".outcome svg").getBoundingClientRect().bottom`)
+        )
+        assert.isBelow(Number(bottom), 800)
         assert.match(
           yield* Effect.promise(() => text(page, "[aria-live]")),
           /^naive: .* % succeed, recovers in 0 of \d+ runs\. awsStandard: .* jitter, limit: .* recovers in (\d+) of \1 runs\.$/
@@ -103,7 +111,7 @@ for (const name of browsers) {
           (yield* Effect.promise(() => texts(page, ".call:nth-child(2) tbody tr"))).map((row) => row.slice(-2)),
           ["10", "10"]
         )
-        const rows = yield* Effect.promise(() => texts(page, "figure:first-child tbody tr"))
+        const rows = yield* Effect.promise(() => texts(page, ".charts figure:first-child tbody tr"))
         assert.isAbove(rows.length, 20)
         assert.match(rows[2]!, /^6 s\d+\d+\d+$/)
       }).pipe(Effect.scoped))
@@ -157,6 +165,7 @@ for (const name of browsers) {
         const { page } = yield* Effect.promise(() => opened(browser, url))
         yield* Effect.promise(() => done(page))
         yield* Effect.promise(async () => {
+          await page.click(".card summary")
           await page.focus(`.card input[type="checkbox"]`)
           await page.keyboard.press(" ")
           await page.focus(`.card input[type="number"]`)
@@ -300,7 +309,7 @@ for (const name of browsers) {
               page.evaluate(`[
                 document.documentElement.scrollWidth - document.documentElement.clientWidth,
                 getComputedStyle(document.body).backgroundColor,
-                [...document.querySelectorAll(".plot canvas")].map((one) => one.getBoundingClientRect().width)
+                [...document.querySelectorAll(".plot svg")].map((one) => one.getBoundingClientRect().width)
               ]`)
             )) as [number, string, ReadonlyArray<number>]
             assert.strictEqual(overflow, 0)

@@ -29,7 +29,8 @@ const widths: { readonly [columns: number]: number } = { 2: 520, 3: 390, 4: 295,
 const columnName = (panel: Panel, label: string, figure: Figure): string =>
   panel.lines.length === 1 ? panel.name : panel.name === figure.title ? label : `${panel.name}, ${label}`
 
-const numbers = (figure: Figure): Html => {
+/** The numbers of a figure, at some of its times. */
+export const numbersOf = (figure: Figure): Html => {
   const { panels, times, title, unit, untilMillis } = figure
   const columns = panels.flatMap((panel) =>
     panel.lines.map((line) => ({ head: columnName(panel, line.label, figure), values: line.values }))
@@ -41,9 +42,7 @@ const numbers = (figure: Figure): Html => {
       : []
   )
   const some = step === 1 ? "" : `, every ${step} points`
-  return html`<details><summary>The numbers</summary>${
-    table({ caption: `${title}, ${figure.axis}${some}`, head: ["time", ...columns.map(({ head }) => head)], rows })
-  }</details>`
+  return table({ caption: `${title}, ${figure.axis}${some}`, head: ["time", ...columns.map(({ head }) => head)], rows })
 }
 
 const beyond = (figure: Figure): string =>
@@ -68,6 +67,6 @@ ${
 `
       )
     )
-  }${numbers(figure)}</figure>
+  }<details><summary>The numbers</summary>${numbersOf(figure)}</details></figure>
 `
 }

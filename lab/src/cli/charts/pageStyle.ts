@@ -76,6 +76,7 @@ code{font:.9em ui-monospace,monospace}
 .c3,.c4,.c5{grid-template-columns:repeat(auto-fill,minmax(15rem,1fr))}
 }
 @media screen and (max-width:34rem){
+h1{font-size:1.25rem}
 .wide{display:none}
 .narrow{display:block}
 main{padding:1rem .9rem 2rem}

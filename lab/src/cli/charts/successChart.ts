@@ -1,13 +1,9 @@
 import { scaleLinear } from "d3-scale"
-import { type Recoveries, type Scenario, summarize } from "../../Simulator.ts"
-import { millis } from "../../simulator/units.ts"
-import { successOf } from "./buckets.ts"
+import type { Recoveries } from "../../Simulator.ts"
 import type { Line, Shade } from "./figure.ts"
 import { counted, share, timeUnit } from "./format.ts"
 import { type Html, html } from "./html.ts"
-import { ink, lookOf, shade, shadeInk, soft } from "./palette.ts"
-import { type Plan, planOf } from "./plan.ts"
-import type { Runs } from "./run.ts"
+import { ink, shade, shadeInk, soft } from "./palette.ts"
 import { shortened, widthOf } from "./shortened.ts"
 import {
   apart,
@@ -16,10 +12,8 @@ import {
   below,
   box,
   type Caption,
-  document,
   dot,
   fill,
-  heading,
   inPage,
   levels,
   lineThrough,
@@ -58,35 +52,9 @@ export const outcomeOf = ({ afterMillis, of, runs }: Recoveries): string => {
   return afterMillis === undefined || afterMillis.high === 0 ? "stays up" : `back after ${inWords(afterMillis.mean)}`
 }
 
-const lastEnd = ({ services }: Scenario): number =>
-  Math.max(0, ...services.flatMap(({ outages }) => outages.map(({ to }) => millis(to))))
-
 /** When the calls of all runs are back. */
 export const backOf = ({ afterMillis, of, runs }: Recoveries, endMillis: number): number | undefined =>
   runs < of || afterMillis === undefined || afterMillis.high === 0 ? undefined : endMillis + afterMillis.mean
-
-/** What the runs of a page show of the calls of all fleets. */
-export const successIn = ({ raster, runs, shades }: Plan): Success => {
-  const { scenario } = runs[0].result
-  const untilMillis = Math.min(raster.untilMillis, millis(scenario.duration))
-  const width = raster.bucketMillis * raster.perPoint
-  const points = Math.max(1, Math.floor(untilMillis / width))
-  return {
-    times: Array.from({ length: points }, (_, n) => (n + 0.5) * width),
-    untilMillis,
-    shades,
-    courses: runs.map((run, place) => {
-      const { recovery } = summarize(run.results)
-      return {
-        label: run.label,
-        look: lookOf(place),
-        ...successOf(raster, run),
-        outcome: outcomeOf(recovery),
-        backMillis: backOf(recovery, lastEnd(scenario))
-      }
-    })
-  }
-}
 
 /** How large a picture and its letters are. */
 export interface Shape extends Size {
@@ -222,7 +190,8 @@ const labels = (drawing: Drawing, width: number): ReadonlyArray<Html> => {
   })
 }
 
-const captionOf = (title: string, { courses, times }: Success): Caption => ({
+/** The picture in words. */
+export const captionOf = (title: string, { courses, times }: Success): Caption => ({
   title,
   description: [
     "The share of calls that succeed over time.",
@@ -233,7 +202,8 @@ const captionOf = (title: string, { courses, times }: Success): Caption => ({
   ].join(" ")
 })
 
-const marks = (success: Success, shape: Shape): ReadonlyArray<Html> => {
+/** What is drawn. */
+export const marks = (success: Success, shape: Shape): ReadonlyArray<Html> => {
   const drawing = drawingOf(success, shape)
   return [
     ...troublesOf(drawing),
@@ -251,37 +221,12 @@ export const isOverlaid = ({ courses, times }: Success): boolean =>
   times.length > 1 && courses.length <= mostCourses &&
   courses.some(({ values }) => values.some((value) => value !== null))
 
-/** How the calls fare with each policy: `limited: back after 1 s; none: not within the run`. */
+/** How the calls fare with each policy, the first that are back first: `limited: back after 1 s; none: not within the run`. */
 export const headline = ({ courses }: Success): string =>
-  courses.map(({ label, outcome }) => `${shortened(label, longestName)}: ${outcome}`).join("; ")
+  [...courses].sort((a, b) => (a.backMillis ?? Infinity) - (b.backMillis ?? Infinity) || 0).map(({ label, outcome }) =>
+    `${shortened(label, longestName)}: ${outcome}`
+  ).join("; ")
 
 /** All courses in one picture of a page. */
 export const successHtml = (title: string, success: Success, shape: Shape): Html =>
   inPage(shape, captionOf(title, success), marks(success, shape))
-
-/** Lines of a title. */
-const titleLines = (title: string, width: number, size: number): ReadonlyArray<string> => {
-  const lines: Array<string> = []
-  for (const word of title.split(" ")) {
-    const longer = `${lines.at(-1) ?? ""} ${word}`
-    if (lines.length > 0 && widthOf(longer) * 0.82 * size / 12 <= width) lines[lines.length - 1] = longer
-    else lines.push(word)
-  }
-  return lines
-}
-
-/** All courses in one picture that is a file of its own, below a title. */
-export const successSvg = (title: string, runs: Runs, shape: Shape): string => {
-  const success = successIn(planOf(runs))
-  const size = at(1.25 * shape.type)
-  const lines = titleLines(title, shape.width - 2 * shape.type, size)
-  const top = lines.length * 1.3 * size + 0.8 * shape.type
-  return document(
-    { width: shape.width, height: at(shape.height + top) },
-    captionOf(title, success),
-    [
-      ...lines.map((line, n) => heading(0.2 * shape.type + 4, 1.3 * size * (n + 1), line, size)),
-      html`<g transform="translate(0 ${at(top)})">${marks(success, shape)}</g>`
-    ]
-  )
-}
