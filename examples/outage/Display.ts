@@ -1,3 +1,4 @@
+import { TerminalCapabilities } from "effect/cli/TerminalCapabilities"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Stdio from "effect/Stdio"
@@ -7,6 +8,21 @@ const hideCursor = "\u001b[?25l"
 const showCursor = "\u001b[?25h"
 const eraseLines = (lines: number): string =>
   lines === 0 ? "" : `\u001b[${lines}A\r\u001b[J`
+
+const green = 32
+const yellow = 33
+const red = 31
+
+/** Bars in the color of how well it goes. */
+const painted = (line: string): string =>
+  line.replaceAll(/[▇█]+|[▄▅▆]+|[▁▂▃]+/g, (bars) => {
+    const color = "▇█".includes(bars[0]!)
+      ? green
+      : "▄▅▆".includes(bars[0]!)
+      ? yellow
+      : red
+    return `\u001b[${color}m${bars}\u001b[0m`
+  })
 
 /** What is shown while a program runs. */
 export interface View {
@@ -23,12 +39,14 @@ export const print = (
 
 const redrawn = Effect.fnUntraced(function*(block: View["block"]) {
   const terminal = yield* Terminal.Terminal
+  const { canColor } = yield* TerminalCapabilities
   let drawn = 0
   const draw = Effect.gen(function*() {
     // A line that wraps would be two lines to erase. A terminal that
     // does not know its width reports 0.
     const columns = (yield* terminal.columns) || Infinity
     const lines = (yield* block).map((line) => line.slice(0, columns))
+      .map((line) => canColor ? painted(line) : line)
     const erase = eraseLines(drawn)
     drawn = lines.length
     yield* terminal.display(

@@ -38,7 +38,7 @@ export type Send = Effect.Effect<
 const events = ["calls", "attempts", "succeeded", "failed"] as const
 
 /** How often each happened in a second. */
-type Second = { [Event in (typeof events)[number]]: number }
+export type Second = { [Event in (typeof events)[number]]: number }
 
 const nothing: Second = {
   calls: 0,

@@ -23,7 +23,17 @@ export interface Figures {
   /** Calls whose next attempt the quota refused. */
   readonly refused: number | undefined
   readonly fillRate: number | undefined
+  /** The share of the answers of the last seconds that are good. */
+  readonly recent: number
+  /** Requests per call in the last seconds. */
+  readonly recentRequests: number
+  /** The same share for each of the last 30 seconds. */
+  readonly history: ReadonlyArray<number>
 }
+
+/** What has just happened shows a recovery, sums do not. */
+const recentSeconds = 5
+const historySeconds = 30
 
 /** The nearest-rank percentile of sorted values. */
 export const percentile = (
@@ -31,6 +41,21 @@ export const percentile = (
   share: number
 ): number =>
   sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? NaN
+
+/** The figures of the last seconds of a fleet. */
+const lately = ({ series }: Fleet.Tally) => {
+  const last = series.slice(-recentSeconds)
+  const sum = (event: keyof Fleet.Second) =>
+    last.reduce((total, second) => total + second[event], 0)
+  const good = sum("succeeded")
+  return {
+    recent: good / (good + sum("failed")),
+    recentRequests: sum("attempts") / sum("calls"),
+    history: series.slice(-historySeconds).map((second) =>
+      second.succeeded / (second.succeeded + second.failed)
+    )
+  }
+}
 
 /** The figures of a fleet whose service received this many requests. */
 export const figures = (
@@ -50,7 +75,8 @@ export const figures = (
     p99: percentile(latencies, 0.99),
     balance: tally.balance,
     refused: tally.balance === undefined ? undefined : tally.refused,
-    fillRate: tally.fillRate
+    fillRate: tally.fillRate,
+    ...lately(tally)
   }
 }
 
@@ -68,8 +94,15 @@ const millis = (seconds: number): string =>
   unless(seconds, (seconds) => `${(seconds * 1000).toFixed(0)} ms`)
 const count = (value: number | undefined): string =>
   unless(value, (value) => value.toFixed(0))
-const rate = (value: number | undefined): string =>
-  unless(value, (value) => `${value.toFixed(1)}/s`)
+const bars = "▁▂▃▄▅▆▇█"
+
+/** A bar for each second, as high as its share. */
+const sparkline = (shares: ReadonlyArray<number>): string =>
+  shares.map((share) =>
+    Number.isNaN(share)
+      ? " "
+      : bars[Math.min(7, Math.floor(share * bars.length))]!
+  ).join("").padEnd(historySeconds)
 
 /** Aligned lines, the first cell of each left, the others right. */
 const aligned = (
@@ -95,44 +128,40 @@ export const abouts = (
 ): ReadonlyArray<string> =>
   fleets.map(({ about, name }) => `  ${name}: ${about}`)
 
-/** The figures while the fleets run, in at most 80 columns. */
+/** The last seconds, while the fleets run, in at most 80 columns. */
 export const live = (
   fleets: ReadonlyArray<Figures>
 ): ReadonlyArray<string> =>
   aligned([
     [
       "fleet",
-      "calls",
-      "open",
       "succeed",
       "requests/call",
-      "retry tokens",
-      "send limit"
+      "open",
+      "succeed, the last 30 s".padEnd(historySeconds)
     ],
     ...fleets.map((fleet) => [
       fleet.name,
-      count(fleet.calls),
+      share(fleet.recent),
+      ratio(fleet.recentRequests),
       count(fleet.inFlight),
-      share(fleet.succeeded),
-      ratio(fleet.requestsPerCall),
-      count(fleet.balance),
-      rate(fleet.fillRate)
+      sparkline(fleet.history)
     ])
   ])
 
 /**
- * The figures while the fleets run, in words: a line of at most 80
- * columns for each fleet.
+ * The last seconds, while the fleets run, in words: a line of at most
+ * 80 columns for each fleet.
  */
 export const liveLines = (
   fleets: ReadonlyArray<Figures>
 ): ReadonlyArray<string> =>
-  fleets.map(({ inFlight, name, requestsPerCall, succeeded }) =>
+  fleets.map(({ inFlight, name, recent, recentRequests }) =>
     `  ${name}: ${
-      Number.isNaN(succeeded)
+      Number.isNaN(recent)
         ? "no call has ended"
-        : `${share(succeeded)} of calls succeed`
-    }, ${ratio(requestsPerCall)} requests per call, ${
+        : `${share(recent)} of calls succeed`
+    }, ${ratio(recentRequests)} requests per call, ${
       count(inFlight)
     } open`
   )
@@ -235,3 +264,31 @@ export const verdict = (
     `One timer in a hundred was ${late.toFixed(0)} ms late or more.`,
     "Run it again while nothing else runs."
   ]
+
+const whole = (share: number): string => (share * 100).toFixed(0)
+
+/**
+ * What one remembers, in a line of at most 80 columns: whether the
+ * fleet that sends most did worse than the one that does not retry,
+ * which is the first. Nothing on a busy machine.
+ */
+export const lesson = (
+  fleets: ReadonlyArray<Figures>,
+  late: number
+): ReadonlyArray<string> => {
+  const [none] = fleets
+  const heaviest = most(
+    fleets,
+    ({ requestsPerCall }) => requestsPerCall
+  )
+  if (
+    late > lateMillis || none === undefined ||
+    heaviest === undefined || !(heaviest.succeeded < none.succeeded)
+  ) return []
+  const name = heaviest.name[0]!.toUpperCase() + heaviest.name.slice(1)
+  return [
+    `${name} made it worse than ${none.name}: ${
+      whole(heaviest.succeeded)
+    } against ${whole(none.succeeded)} % of calls succeed.`
+  ]
+}

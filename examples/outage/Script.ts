@@ -33,12 +33,17 @@ const usual: Omit<Phase, "name" | "seconds"> = {
  * lost its caches and is slow at first.
  */
 export const outage: ReadonlyArray<Phase> = [
-  { ...usual, name: "healthy", seconds: 3 },
-  { ...usual, name: "throttling", seconds: 4, limitPerSecond: 30 },
-  { ...usual, name: "healthy", seconds: 8 },
-  { ...usual, name: "outage", seconds: 4, failing: 1 },
-  { ...usual, name: "cold start", seconds: 3, workMillis: 30 },
-  { ...usual, name: "recovery", seconds: 8 }
+  { ...usual, name: "service up", seconds: 3 },
+  {
+    ...usual,
+    name: "service throttles",
+    seconds: 4,
+    limitPerSecond: 30
+  },
+  { ...usual, name: "service up", seconds: 8 },
+  { ...usual, name: "service down", seconds: 4, failing: 1 },
+  { ...usual, name: "service slow", seconds: 3, workMillis: 30 },
+  { ...usual, name: "service back", seconds: 8 }
 ]
 
 /** How long the script lasts. */

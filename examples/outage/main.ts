@@ -32,7 +32,7 @@ const progress = (elapsed: number): string => {
   const phase = elapsed < seconds
     ? Script.phaseAt(script, elapsed).name
     : "last answers"
-  return `${phase.padEnd(12)} ${
+  return `${phase.padEnd(17)} ${
     Math.min(elapsed, seconds).toFixed(0).padStart(2)
   } of ${seconds} s`
 }
@@ -65,6 +65,7 @@ const program = Effect.gen(function*() {
   const late = monitorEventLoopDelay({ resolution: 10 })
   late.enable()
   yield* Effect.addFinalizer(() => Effect.sync(() => late.disable()))
+  const lateMillis = () => (late.percentile(99) - late.min) / 1e6
 
   yield* Display.print([
     `${fleets.length} fleets of clients call a server in this process `
@@ -86,7 +87,7 @@ const program = Effect.gen(function*() {
         (elapsed, figures) => [
           "",
           `${progress(elapsed)}  ${bar(elapsed)}`,
-          "",
+          "of the answers of the last 5 s:",
           ...Report.live(figures)
         ]
       ),
@@ -104,15 +105,11 @@ const program = Effect.gen(function*() {
           ...Exit.isSuccess(exit)
             ? []
             : ["Interrupted; the results until then:", ""],
-          ...Report.table(figures),
-          "",
-          ...Report.verdict(
-            figures,
-            late.percentile(99) / 1e6 - late.min / 1e6
-          )
+          ...Report.table(figures)
         ]))
     )
   )
+  const latest = lateMillis()
   yield* Page.write(fleets).pipe(
     Effect.match({
       onFailure: (
@@ -129,6 +126,12 @@ const program = Effect.gen(function*() {
     }),
     Effect.flatMap(Display.print)
   )
+  const last = yield* figures
+  yield* Display.print([
+    "",
+    ...Report.verdict(last, latest),
+    ...Report.lesson(last, latest)
+  ])
 })
 
 const layer = Layer.merge(

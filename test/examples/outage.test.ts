@@ -28,7 +28,16 @@ describe("outage", () => {
       const names = [0, 2.999, 3, 15, 19, 22, 30, 1e9].map((at) => Script.phaseAt(Script.outage, at).name)
       assert.deepStrictEqual(
         names,
-        ["healthy", "healthy", "throttling", "outage", "cold start", "recovery", "recovery", "recovery"]
+        [
+          "service up",
+          "service up",
+          "service throttles",
+          "service down",
+          "service slow",
+          "service back",
+          "service back",
+          "service back"
+        ]
       )
       assert.strictEqual(Script.totalSeconds(Script.outage), 30)
     })
@@ -106,8 +115,25 @@ describe("outage", () => {
         p99: 0.3,
         balance: undefined,
         refused: undefined,
-        fillRate: undefined
+        fillRate: undefined,
+        recent: NaN,
+        recentRequests: NaN,
+        history: []
       })
+    })
+
+    it("the live table shows the last seconds, so that a recovery can be seen", () => {
+      const tally = new Fleet.Tally()
+      for (let second = 0; second < 40; second++) {
+        for (const event of ["calls", "attempts", second < 33 ? "failed" : "succeeded"] as const) {
+          tally.count(event, second)
+        }
+      }
+      tally.count("attempts", 39.5)
+      const { history, recent, recentRequests } = Report.figures("naive", tally, 41)
+      assert.deepStrictEqual([recent, recentRequests, history.length], [1, 1.2, 30])
+      const [, line] = Report.live([Report.figures("naive", tally, 41)])
+      assert.strictEqual(line, `naive  100.0 %           1.20     7  ${"▁".repeat(23)}${"█".repeat(7)}`)
     })
 
     it("the table is aligned, in 80 columns", () => {
@@ -136,7 +162,7 @@ describe("outage", () => {
       const lines = Report.abouts(Fleet.all())
       assert.strictEqual(lines[1], "  naive retry: up to 3 more, immediately")
       for (const line of lines) assert.isAtMost(line.length, 80, line)
-      assert.include(Report.live([quota])[0]!, "open  succeed  requests/call  retry tokens  send limit")
+      assert.include(Report.live([quota])[0]!, "succeed  requests/call  open  succeed, the last 30 s")
     })
 
     it("gives no verdict on a busy machine, where timers were late", () => {
@@ -159,6 +185,16 @@ describe("outage", () => {
         assert.isAtMost(line.length, 80, line)
       }
       assert.isEmpty(Fleet.all().filter(({ name }) => name.length > 17))
+    })
+
+    it("ends with what one remembers, if it was so in this run, and the machine was not busy", () => {
+      const none = { ...naive, name: "no retry", requestsPerCall: 1, succeeded: 0.754 }
+      assert.deepStrictEqual(Report.lesson([none, naive, quota], 50), [
+        "Naive made it worse than no retry: 50 against 75 % of calls succeed."
+      ])
+      assert.deepStrictEqual(Report.lesson([none, naive, quota], 51), [])
+      assert.deepStrictEqual(Report.lesson([none, { ...naive, succeeded: 0.76 }], 0), [])
+      assert.deepStrictEqual(Report.lesson([], 0), [])
     })
 
     it("nothing is invented before a call has ended", () => {
@@ -295,7 +331,10 @@ const naive: Report.Figures = {
   p99: 0.9,
   balance: undefined,
   refused: undefined,
-  fillRate: undefined
+  fillRate: undefined,
+  recent: 0.5,
+  recentRequests: 2.5,
+  history: [0, 1]
 }
 
 const quota: Report.Figures = {
