@@ -1,5 +1,6 @@
 import * as Effect from "effect/Effect"
-import Papa from "papaparse"
+import * as Csv from "effect/encoding/Csv"
+import * as Stream from "effect/Stream"
 import { type Refusal, refusal } from "./refusal.ts"
 import { quoted } from "./text.ts"
 
@@ -14,43 +15,33 @@ export const wholeNumbers: Expected = {
   holds: (value) => Number.isInteger(value) && value >= 0
 }
 
-interface Csv {
-  /** The names in its head. */
-  readonly head: ReadonlyArray<string>
-  /** The numbers of each record in the columns named, in their order. */
-  readonly numbers: (
-    columns: ReadonlyArray<string>,
-    expected: Expected
-  ) => Effect.Effect<ReadonlyArray<ReadonlyArray<number>>, Refusal>
-}
+/** What separates the values: the first of these that the header has. */
+const delimiters = [",", ";", "\t", "|"]
 
-const wrong = (path: string, row: number | undefined, why: string): Refusal =>
-  refusal(`${path}:${row === undefined ? "" : ` line ${row + 2}:`} ${why}`)
-
-/** A text of comma-separated values, below a header of names. */
+/** A text of comma-separated values, below a header of names: its head, and the numbers of each record in the columns named. */
 export const csvOf = Effect.fnUntraced(function*(path: string, text: string) {
-  const [names = []] = Papa.parse<ReadonlyArray<string>>(text.trim(), { preview: 1 }).data
-  const heads = names.map((name) => name.trim())
-  const twice = heads.find((name, column) => heads.indexOf(name) < column)
+  const whole = text.trim()
+  const delimiter = delimiters.find((one) => whole.split("\n", 1)[0]!.includes(one))
+  const [first = [], ...records] = yield* Stream.make(whole).pipe(
+    Stream.pipeThroughChannel(Csv.decodeString({ delimiter })),
+    Stream.runCollect,
+    Effect.mapError(({ line, message }) => refusal(`${path}: line ${line}: ${message}`))
+  )
+  const head = first.map((name) => name.trim())
+  const twice = head.find((name, column) => head.indexOf(name) < column)
   if (twice !== undefined) return yield* refusal(`${path}: line 1: two columns are called ${quoted(twice)}`)
-  const { data, errors, meta } = Papa.parse<{ readonly [name: string]: string }>(text.trim(), {
-    header: true,
-    transformHeader: (name) => name.trim()
-  })
-  const [error] = errors.filter(({ type }) => type !== "Delimiter")
-  if (error !== undefined) return yield* wrong(path, error.row, error.message)
-  const csv: Csv = {
-    head: meta.fields ?? [],
-    numbers: Effect.fnUntraced(function*(columns, { holds, says }) {
-      const records: Array<ReadonlyArray<number>> = []
-      for (const [row, cells] of data.entries()) {
-        const record = columns.map((name) => Number(cells[name]?.trim() || NaN))
-        const bad = columns.find((_, column) => !holds(record[column]!))
-        if (bad !== undefined) return yield* wrong(path, row, `${bad} is ${quoted(cells[bad] ?? "")}, ${says}`)
-        records.push(record)
-      }
-      return records
+  const numbers = (
+    columns: ReadonlyArray<string>,
+    { holds, says }: Expected
+  ): Effect.Effect<ReadonlyArray<ReadonlyArray<number>>, Refusal> =>
+    Effect.forEach(records, (record, row) => {
+      const wrong = (why: string) => refusal(`${path}: line ${row + 2}: ${why}`)
+      if (record.length !== head.length) return wrong(`it has ${record.length} of ${head.length} cells`)
+      const cells = columns.map((name) => record[head.indexOf(name)]?.trim() ?? "")
+      const bad = cells.findIndex((cell) => !holds(Number(cell || NaN)))
+      return bad < 0
+        ? Effect.succeed(cells.map(Number))
+        : wrong(`${columns[bad]} is ${quoted(cells[bad]!)}, ${says}`)
     })
-  }
-  return csv
+  return { head, numbers }
 })

@@ -1,15 +1,20 @@
-import Papa from "papaparse"
 import { type FieldNames, type FieldReader, Fields } from "./fields.ts"
 
 const delimiters = [",", ";", "\t", "|"]
 
 /** Splits a line into its cells; `undefined` when its quotes do not match. */
 const splitter = (delimiter: string) => {
-  const parser = new Papa.Parser({ delimiter, newline: "\n" })
+  const cell = new RegExp(`[${delimiter}](?:"((?:[^"]|"")*)"|([^"${delimiter}]*))`, "y")
   return (line: string): ReadonlyArray<string> | undefined => {
     if (!line.includes("\"")) return line.split(delimiter)
-    const { data, errors }: Papa.ParseResult<ReadonlyArray<string>> = parser.parse(line, 0, false)
-    return errors.length === 0 && data.length === 1 ? data[0] : undefined
+    const cells: Array<string> = []
+    const whole = delimiter + line
+    for (cell.lastIndex = 0; cell.lastIndex < whole.length;) {
+      const [, quoted, plain] = cell.exec(whole) ?? []
+      if (quoted === undefined && plain === undefined) return undefined
+      cells.push(quoted?.replaceAll("\"\"", "\"") ?? plain!)
+    }
+    return cells
   }
 }
 

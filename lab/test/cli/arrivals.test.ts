@@ -93,6 +93,7 @@ describe("a scenario with arrivals in a file", () => {
     ["is a list", "bad.json", "[1]", ": line 1, column 1: expected object, got a list"],
     ["is CSV with half a call", "bad.csv", "calls\n1\n0.5\n", ": line 3: calls is \"0.5\", not a whole number from 0"],
     ["is CSV with no time", "bad.csv", "x,at\n1,5\n1,\n", ": line 3: at is \"\", not a number of milliseconds from 0"],
+    ["is CSV with a line too short", "bad.csv", "x,calls\n1,5\n1\n", ": line 3: it has 1 of 2 cells"],
     ["is CSV with other names", "bad.csv", "time\n1\n", ": line 1: its header needs either at (milliseconds) or calls"],
     [
       "has a bucket that the scenario has, too",

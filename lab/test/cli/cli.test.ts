@@ -764,8 +764,8 @@ describe("what is refused", () => {
     ["{ name: 1 }", "line 1, column 3: unexpected \"name\""],
     ["{} x", "line 1, column 4: unexpected \"x\""],
     ["// a\n{}", "line 1, column 1: unexpected \"/\""],
-    ["{ \"name\": \"a\\q\" }", "line 1, column 14: unexpected \"q\""],
-    ["{\n\"name\": \"a\tb\" }", "line 2, column 11: unexpected"]
+    ["{ \"name\": \"a\\q\" }", "line 1, column 11: unexpected"],
+    ["{\n\"name\": \"a\tb\" }", "line 2, column 9: unexpected"]
   ]
   writeFileSync(inHere("file"), "")
   writeFileSync(inHere("page.html"), "<!doctype html><p>nothing</p>")
