@@ -97,7 +97,9 @@ it("each example, or a file of its folder, is imported or started by a test", ()
 /** A module, with the files of its folder that it makes something by. */
 const withMakers = (source: string): string => {
   const text = read(source)
-  const makers = text.matchAll(/^import (?:[^"]*\bover\b[^"]* from "(?=\.\/internal)|[^"]* from "(?=\.\/internal\/\w+Options))(\.\/internal\/\w+\.ts)"$/gm)
+  const makers = text.matchAll(
+    /^import (?:[^"]*\bover\b[^"]* from "(?=\.\/internal)|[^"]* from "(?=\.\/internal\/\w+Options))(\.\/internal\/\w+\.ts)"$/gm
+  )
   return [text, ...Array.from(makers, ([, path]) => read(new URL(path!, `file:///${source}`).pathname.slice(1)))].join(
     "\n"
   )

@@ -40,9 +40,9 @@ import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import { also, checksOf, rejectUnknown } from "../internal/checks.ts"
+import { render } from "../internal/format.ts"
 import * as Files from "./internal/configFiles.ts"
 import type { Kind } from "./internal/configFiles.ts"
-import { render } from "../internal/format.ts"
 
 /**
  * An unusable value in the environment or a shared file: where it is, and what is wrong with it. It shows nothing of a

@@ -38,7 +38,7 @@ import type { InvalidOption } from "../InvalidOption.ts"
 import * as RetryInfo from "../RetryInfo.ts"
 import { CurrentResource } from "../RetryObserver.ts"
 import type * as SendGate from "../SendGate.ts"
-import { AdaptiveGate, type AdaptiveOptions, initial,limiterOptions } from "./internal/adaptiveGate.ts"
+import { AdaptiveGate, type AdaptiveOptions, initial, limiterOptions } from "./internal/adaptiveGate.ts"
 
 /**
  * A send rejected because there was no token, or no place in the queue. It was not sent, and no policy retries it.

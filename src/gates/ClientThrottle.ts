@@ -30,7 +30,7 @@ import { watchedGate } from "../internal/sharing.ts"
 import type { InvalidOption } from "../InvalidOption.ts"
 import * as RetryInfo from "../RetryInfo.ts"
 import type * as SendGate from "../SendGate.ts"
-import { ThrottleGate, type ThrottleOptions,throttleOptions } from "./internal/throttleGate.ts"
+import { ThrottleGate, type ThrottleOptions, throttleOptions } from "./internal/throttleGate.ts"
 
 /**
  * A send rejected by the throttle. It was not sent, and no policy retries it.

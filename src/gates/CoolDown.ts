@@ -29,7 +29,7 @@ import { watchedGate } from "../internal/sharing.ts"
 import type { InvalidOption } from "../InvalidOption.ts"
 import * as RetryInfo from "../RetryInfo.ts"
 import type * as SendGate from "../SendGate.ts"
-import { CoolDownGate, type CoolDownOptions,coolDownOptions } from "./internal/coolDownGate.ts"
+import { CoolDownGate, type CoolDownOptions, coolDownOptions } from "./internal/coolDownGate.ts"
 
 /**
  * A send to a resource that is cooling down. It was not sent, and no policy retries it.

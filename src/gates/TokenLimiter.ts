@@ -33,7 +33,7 @@ import { watched } from "../internal/sharing.ts"
 import type { InvalidOption } from "../InvalidOption.ts"
 import * as RetryInfo from "../RetryInfo.ts"
 import type * as SendGate from "../SendGate.ts"
-import { type Meter, TokenGate, type TokenOptions,tokenOptions } from "./internal/tokenGate.ts"
+import { type Meter, TokenGate, type TokenOptions, tokenOptions } from "./internal/tokenGate.ts"
 
 /**
  * A send rejected for lack of tokens. It was not sent, and no policy retries it.

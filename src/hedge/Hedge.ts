@@ -32,7 +32,14 @@ import type { InvalidOption } from "../InvalidOption.ts"
 import type * as RetryInfo from "../RetryInfo.ts"
 import type { RetryQuotaStore } from "../RetryQuotaStore.ts"
 import { homeOf, serviceOf, validCall, validHome } from "./internal/hedgeOptions.ts"
-import { type AtQuantile, CurrentHedge, type HedgeOptions, hedging, type Home, quantileOptions } from "./internal/race.ts"
+import {
+  type AtQuantile,
+  CurrentHedge,
+  type HedgeOptions,
+  hedging,
+  type Home,
+  quantileOptions
+} from "./internal/race.ts"
 
 /**
  * How hedges are paid for, and how latencies are measured.

@@ -24,9 +24,9 @@ import type * as Scope from "effect/Scope"
 import { watchedQuota } from "../internal/sharing.ts"
 import type { InvalidOption } from "../InvalidOption.ts"
 import * as RetryQuota from "../RetryQuota.ts"
+import { Store } from "../RetryQuotaStore.ts"
 import { fleetLayers, type SharedOptions } from "./internal/fleet.ts"
 import { over, validated } from "./internal/quota.ts"
-import { Store } from "../RetryQuotaStore.ts"
 
 /**
  * Decisions about tokens; attributes `resource`: the key in `ResourceLimiters`, or else the name of the quota, for the first

@@ -18,8 +18,8 @@ import {
   withRetry
 } from "effect-retry"
 import * as RequestHeaders from "effect-retry/aws/RequestHeaders"
-import * as RetryStrategy from "effect-retry/RetryStrategy"
 import * as AwsSdk from "effect-retry/AwsSdk"
+import * as RetryStrategy from "effect-retry/RetryStrategy"
 import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"

@@ -11,9 +11,9 @@ import {
   withRetry,
   withRetryOrElse
 } from "effect-retry"
-import * as RetryStrategy from "effect-retry/RetryStrategy"
 import { CurrentCriticality } from "effect-retry/Criticality"
 import * as RetryHttp from "effect-retry/RetryHttp"
+import * as RetryStrategy from "effect-retry/RetryStrategy"
 import * as Kit from "effect-retry/testing"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"

@@ -1,6 +1,5 @@
 /** Options are declared once: what pages and editors show of them, and what the core checks by hand, is the same. */
 import { assert, describe, it } from "@effect/vitest"
-import { RetryQuota } from "effect-retry"
 import * as RetryConfigSchema from "effect-retry/RetryConfigSchema"
 import * as fs from "node:fs"
 import { quotaOptions } from "../../src/config/internal/fleetStores.ts"
@@ -13,6 +12,7 @@ import { hedgeOptions, homeOptions, quantileOptions } from "../../src/hedge/inte
 import type { OptionRecord } from "../../src/internal/options.ts"
 import { grpcOptions } from "../../src/quota/internal/grpcBudget.ts"
 import { inFlightOptions } from "../../src/quota/internal/inFlightBudget.ts"
+import { validStore } from "../../src/quota/internal/memoryStore.ts"
 import { shareOptions } from "../../src/quota/internal/shareBudget.ts"
 
 /** The records, by the module and the interface that documents them. */
@@ -75,8 +75,8 @@ describe("a default", () => {
 describe("the record of a quota", () => {
   it("has the defaults of RetryQuota", () => {
     for (const [name, { otherwise }] of Object.entries<OptionRecord[string]>(quotaOptions)) {
-      const given = otherwise === undefined ? {} : { [name]: otherwise }
-      assert.deepStrictEqual(RetryQuota.validated(given), RetryQuota.validated({}), name)
+      const input = otherwise === undefined ? {} : { [name]: otherwise }
+      assert.deepStrictEqual(validStore(input), validStore({}), name)
     }
   })
 

@@ -12,13 +12,13 @@ import {
   withRetry,
   withRetryOrElse
 } from "effect-retry"
-import * as RetryStrategy from "effect-retry/RetryStrategy"
 import * as CircuitBreakerGate from "effect-retry/CircuitBreakerGate"
 import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
 import * as CoolDown from "effect-retry/CoolDown"
 import * as RetryDriver from "effect-retry/RetryDriver"
 import * as RetryHttp from "effect-retry/RetryHttp"
 import * as RetryMetrics from "effect-retry/RetryMetrics"
+import * as RetryStrategy from "effect-retry/RetryStrategy"
 import * as Kit from "effect-retry/testing"
 import type * as Context from "effect/Context"
 import * as Data from "effect/Data"

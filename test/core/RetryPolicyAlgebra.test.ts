@@ -12,8 +12,8 @@ import {
   withRetry,
   withRetryOrElse
 } from "effect-retry"
-import * as RetryStrategy from "effect-retry/RetryStrategy"
 import { ConcurrencyLimiter, fixed, layer as limiterLayer } from "effect-retry/ConcurrencyLimiter"
+import * as RetryStrategy from "effect-retry/RetryStrategy"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"

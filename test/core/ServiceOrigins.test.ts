@@ -14,7 +14,6 @@ import {
   withRetry,
   withRetryOrElse
 } from "effect-retry"
-import * as RetryStrategy from "effect-retry/RetryStrategy"
 import * as AwsSdk from "effect-retry/AwsSdk"
 import * as CircuitBreakerGate from "effect-retry/CircuitBreakerGate"
 import * as ClientThrottle from "effect-retry/ClientThrottle"
@@ -26,6 +25,7 @@ import * as RetryGrpc from "effect-retry/RetryGrpc"
 import * as RetryHttp from "effect-retry/RetryHttp"
 import * as RetryLanguageModel from "effect-retry/RetryLanguageModel"
 import type { RetryQuotaStore } from "effect-retry/RetryQuotaStore"
+import * as RetryStrategy from "effect-retry/RetryStrategy"
 import * as RetryStream from "effect-retry/RetryStream"
 import * as RetryWorkflow from "effect-retry/RetryWorkflow"
 import * as TokenLimiter from "effect-retry/TokenLimiter"

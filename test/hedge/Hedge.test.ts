@@ -12,10 +12,10 @@ import {
   withRetry
 } from "effect-retry"
 import * as AdaptiveRateLimiter from "effect-retry/AdaptiveRateLimiter"
-import * as RetryStrategy from "effect-retry/RetryStrategy"
 import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
 import * as CoolDown from "effect-retry/CoolDown"
 import * as RetryBudget from "effect-retry/RetryBudget"
+import * as RetryStrategy from "effect-retry/RetryStrategy"
 import * as Clock from "effect/Clock"
 import * as Config from "effect/Config"
 import * as ConfigProvider from "effect/ConfigProvider"

@@ -12,11 +12,11 @@ import {
   withRetry
 } from "effect-retry"
 import * as SmithyGuide from "effect-retry/aws/legacy/SmithyGuide"
-import * as RetryStrategy from "effect-retry/RetryStrategy"
 import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
 import * as CoolDown from "effect-retry/CoolDown"
 import * as Hedge from "effect-retry/Hedge"
 import * as RetryConfig from "effect-retry/RetryConfig"
+import * as RetryStrategy from "effect-retry/RetryStrategy"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"

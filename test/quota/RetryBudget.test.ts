@@ -8,10 +8,10 @@ import {
   type SendGate,
   withRetry
 } from "effect-retry"
-import * as RetryStrategy from "effect-retry/RetryStrategy"
 import * as Hedge from "effect-retry/Hedge"
 import * as RetryBudget from "effect-retry/RetryBudget"
 import * as RetryQuotaRedis from "effect-retry/RetryQuotaRedis"
+import * as RetryStrategy from "effect-retry/RetryStrategy"
 import { RetryQuotaStoreSuite, SendGateSuite, sweepQuota } from "effect-retry/testing"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"

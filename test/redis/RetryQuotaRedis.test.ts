@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { awsStandard, InvalidOption, ResourceLimiters, RetryPolicy, RetryQuota, withRetry } from "effect-retry"
-import * as RetryStrategy from "effect-retry/RetryStrategy"
 import * as RetryQuotaRedis from "effect-retry/RetryQuotaRedis"
+import * as RetryStrategy from "effect-retry/RetryStrategy"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Config from "effect/Config"

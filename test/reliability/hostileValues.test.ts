@@ -12,7 +12,6 @@ import {
   SendGate,
   withRetry
 } from "effect-retry"
-import * as RetryStrategy from "effect-retry/RetryStrategy"
 import * as CircuitBreakerGate from "effect-retry/CircuitBreakerGate"
 import * as ClientThrottle from "effect-retry/ClientThrottle"
 import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
@@ -21,6 +20,7 @@ import * as RetryBudget from "effect-retry/RetryBudget"
 import * as RetryDriver from "effect-retry/RetryDriver"
 import * as RetryGrpc from "effect-retry/RetryGrpc"
 import * as RetryHttp from "effect-retry/RetryHttp"
+import * as RetryStrategy from "effect-retry/RetryStrategy"
 import * as RetryStream from "effect-retry/RetryStream"
 import * as TokenLimiter from "effect-retry/TokenLimiter"
 import * as Cause from "effect/Cause"

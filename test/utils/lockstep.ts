@@ -14,8 +14,8 @@ import {
   RetryQuota,
   withRetry
 } from "effect-retry"
-import * as RetryStrategy from "effect-retry/RetryStrategy"
 import * as AwsSdk from "effect-retry/AwsSdk"
+import * as RetryStrategy from "effect-retry/RetryStrategy"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"

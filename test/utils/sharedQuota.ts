@@ -1,7 +1,7 @@
 import type { RetryQuota, RetryQuotaStore } from "effect-retry"
 import { awsStandard, withRetry } from "effect-retry"
-import * as RetryStrategy from "effect-retry/RetryStrategy"
 import * as RetryQuotaRedis from "effect-retry/RetryQuotaRedis"
+import * as RetryStrategy from "effect-retry/RetryStrategy"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"

@@ -1,6 +1,6 @@
 import { AdaptiveRateLimiter, Backoff, RetryPolicy, RetryQuota, RetryQuotaStore, withRetry } from "effect-retry"
-import * as RetryStrategy from "effect-retry/RetryStrategy"
 import * as RetryQuotaRedis from "effect-retry/RetryQuotaRedis"
+import * as RetryStrategy from "effect-retry/RetryStrategy"
 import * as Kit from "effect-retry/testing"
 import * as Config from "effect/Config"
 import * as Context from "effect/Context"
