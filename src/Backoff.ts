@@ -12,7 +12,7 @@ import * as Delays from "./engine/delay.ts"
 import { jitterOf } from "./engine/policy/jitter.ts"
 import { fromSource } from "./engine/policy/policy.ts"
 import { type Checks, checks, checksOf, flag, rejectUnknown } from "./internal/checks.ts"
-import { isObject } from "./internal/invalidField.ts"
+import { get } from "./internal/tryGet.ts"
 import * as RetryPolicy from "./RetryPolicy.ts"
 import type { RetryQuota } from "./RetryQuota.ts"
 
@@ -31,9 +31,7 @@ export interface CommonOptions {
 
 /** The checks of a backoff: its first delay comes first, in milliseconds, and its options last. */
 const checked = (tag: string, options: object, field: "base" | "delay", delay: Duration.Input) => {
-  if (isObject(delay) && field in delay) {
-    checks(tag).reject(field, delay, `the first argument, before the options, as in ${tag}("100 millis")`)
-  }
+  if (get(delay, field) !== undefined) checks(tag).reject(field, delay, "the first argument")
   const check = checksOf(tag, options)
   const millis = check.duration(field, delay)
   check.names.clear()

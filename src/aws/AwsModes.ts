@@ -32,7 +32,7 @@ const valid = (check: Checks, options: Options, baseMillis: number) => {
   const { maxAttempts = 3, maxBackoff = "20 seconds" } = options
   check.count("maxAttempts", maxAttempts, 1)
   if (check.positiveDuration("maxBackoff", maxBackoff) < baseMillis) {
-    check.reject("maxBackoff", maxBackoff, "a duration not below the base")
+    check.reject("maxBackoff", maxBackoff, "a duration not below base")
   }
   return rejectUnknown(check, options, { maxAttempts, maxBackoff })
 }
@@ -58,7 +58,7 @@ const valid = (check: Checks, options: Options, baseMillis: number) => {
 export const standard = (options: Options = {}): RetryPolicy.RetryPolicy<unknown, never, RetryQuota> => {
   const { maxAttempts, maxBackoff } = valid(checksOf("AwsModes.standard", options), options, 1000)
   return Backoff.exponential("1 second").pipe(
-    RetryPolicy.jittered("full"),
+    RetryPolicy.jittered,
     RetryPolicy.capped(maxBackoff),
     RetryPolicy.honorRetryAfter({ atMost: maxBackoff }),
     RetryPolicy.maxAttempts(maxAttempts),
@@ -110,7 +110,7 @@ export const standard2026 = (options: Options2026 = {}): RetryPolicy.RetryPolicy
     RetryPolicy.whenThrottled(
       Backoff.exponential("1 second").pipe(
         RetryPolicy.capped(maxBackoff),
-        RetryPolicy.jittered("full")
+        RetryPolicy.jittered
       )
     ),
     RetryPolicy.honorRetryAfter({ overshoot: "5 seconds" }),

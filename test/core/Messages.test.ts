@@ -33,13 +33,13 @@ const messages: ReadonlyArray<readonly [string, () => unknown, string]> = [
     [
       `the first delay of Backoff.${name} among its options`,
       () => untyped[name]({ base: "100 millis", cap: "5 seconds" }),
-      `Backoff.${name}: base must be the first argument, before the options, as in Backoff.${name}("100 millis"), got an object`
+      `Backoff.${name}: base must be the first argument, got an object`
     ] as const
   ),
   [
     "the delay of Backoff.fixed among its options",
     () => untyped.fixed({ delay: "100 millis" }),
-    `Backoff.fixed: delay must be the first argument, before the options, as in Backoff.fixed("100 millis"), got an object`
+    "Backoff.fixed: delay must be the first argument, got an object"
   ],
   ["withRetry()", () => call.pipe(untyped.withRetry()), `withRetry: policy ${scheduled}, got undefined`],
   ["withRetry(call)", () => untyped.withRetry(call), `withRetry: policy ${scheduled}, got ${String(call)}`],

@@ -14,8 +14,8 @@ const printArguments = (tag: string, value: unknown): string => {
   if (!tag.startsWith("Backoff.")) return print(value)
   const { base, delay = base, factor, ...others } = value as { readonly [option: string]: unknown }
   const options = print(others)
-  const growth = factor ?? (tag === "Backoff.exponential" && options !== "" ? 2 : undefined)
-  return [print(delay), growth, options].filter((argument) => argument !== undefined && argument !== "").join(", ")
+  const growth = factor ?? (options && tag === "Backoff.exponential" && 2)
+  return [print(delay), growth, options].filter(Boolean).join(", ")
 }
 
 /** The composition, as source code. */
