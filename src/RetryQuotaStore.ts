@@ -128,4 +128,4 @@ export interface RetryQuotaStore {
  * @category services
  * @since 0.1.0
  */
-export class Store extends Context.Service<Store, RetryQuotaStore>()("effect-retry/RetryQuotaStore") {}
+export class Store extends Context.Service<Store, RetryQuotaStore>()("effect-retry/RetryQuotaStore/Store") {}

@@ -74,7 +74,7 @@ const functionsOf = (options: Options): Effect.Effect<NonNullable<Options["funct
  *
  * | step | argument |
  * | --- | --- |
- * | `exponential`, `linear`, `fibonacci`, `fixed`, `decorrelated` | the options of `Backoff` |
+ * | `exponential`, `linear`, `fibonacci`, `fixed`, `decorrelated` | `base` (of `fixed`, `delay`), `factor` and the options of `Backoff` |
  * | `JavaV1...`, `JavaScriptV2.backoff`, `Kotlin.exponentialBackoffWithJitter` | the options of these |
  * | `max`, `min` | an array of policies |
  * | `immediate`, `never` | nothing |

@@ -270,10 +270,9 @@ describe("RetryQuota", () => {
       assert.strictEqual(yield* RetryQuota.balance, balance)
       assert.isTrue(Option.isSome(yield* RetryQuota.reserve(1)))
       assert.strictEqual(yield* RetryQuota.balance, balance - 1)
-    }).pipe(
-      Effect.provide(RetryQuota.layerStore(RetryQuotaStore.Store)),
-      Effect.provide(Layer.effect(RetryQuotaStore.Store, store))
-    ))
+    }).pipe(Effect.provide(
+      Layer.provide(RetryQuota.layerStore(RetryQuotaStore.Store), Layer.effect(RetryQuotaStore.Store, store))
+    )))
 
   it.effect("gives each layer a quota of its own", () =>
     Effect.gen(function*() {
