@@ -9,8 +9,7 @@
 
 import type * as Duration from "effect/Duration"
 import * as Delays from "./engine/delay.ts"
-import { jitterOf } from "./engine/policy/jitter.ts"
-import { fromSource } from "./engine/policy/policy.ts"
+import { fromSource, jitterOf } from "./engine/policy/policy.ts"
 import { type Checks, checks, checksOf, flag, rejectUnknown } from "./internal/checks.ts"
 import { get } from "./internal/tryGet.ts"
 import * as RetryPolicy from "./RetryPolicy.ts"

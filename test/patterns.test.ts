@@ -57,7 +57,7 @@ const whole: { readonly [file: string]: readonly [uses: number, why: string] } =
   "src/aws/internal/configFiles.ts": [4, "lines of a file of at most 1 MiB"],
   "src/aws/internal/sdk/clientStrategy.ts": [1, "the code of a function"],
   "src/engine/frames.ts": [1, "the code of Effect"],
-  "src/engine/policy/policyText.ts": [1, "the name of a step"],
+  "src/engine/policy/policy.ts": [1, "the name of a step"],
   "src/grpc/RetryGrpc.ts": [1, "an option"],
   "src/http/internal/serverPropagation.ts": [1, "an option"],
   "src/config/internal/envoyPolicy.ts": [1, "names of fields in code"],

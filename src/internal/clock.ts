@@ -1,4 +1,5 @@
 import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import type { AnyFiber } from "./shared.ts"
 
@@ -13,3 +14,7 @@ export const wallMillis = (): number => {
   const fiber = Fiber.getCurrent()
   return fiber === undefined ? Number.NaN : clockOf(fiber).currentTimeMillisUnsafe()
 }
+
+/** What follows from the time, in milliseconds of the monotonic clock. */
+export const withMillis = <A>(f: (nowMillis: number) => A): Effect.Effect<A> =>
+  Effect.withFiber((fiber) => Effect.sync(() => f(monotonicMillis(clockOf(fiber)))))

@@ -19,7 +19,7 @@
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { checks, checksOf } from "../internal/checks.ts"
-import { monotonicMillis } from "../internal/clock.ts"
+import { withMillis } from "../internal/clock.ts"
 import * as RetryQuota from "../RetryQuota.ts"
 import type { RetryQuotaStore } from "../RetryQuotaStore.ts"
 import type { Outcome } from "../SendGate.ts"
@@ -37,7 +37,7 @@ import { ShareStore, validShare } from "./internal/shareBudget.ts"
  */
 export const bucket = (options: RetryQuota.Options = {}): Effect.Effect<RetryQuotaStore> => {
   const valid = validStore(options, checksOf("RetryBudget.bucket", options))
-  return Effect.clockWith((clock) => Effect.sync(() => new MemoryStore(valid, monotonicMillis(clock))))
+  return withMillis((nowMillis) => new MemoryStore(valid, nowMillis))
 }
 
 /**
@@ -79,7 +79,7 @@ export interface ShareOptions {
  */
 export const share = (options: ShareOptions = {}): Effect.Effect<RetryQuotaStore> => {
   const valid = validShare(options)
-  return Effect.clockWith((clock) => Effect.sync(() => new ShareStore(valid, monotonicMillis(clock))))
+  return withMillis((nowMillis) => new ShareStore(valid, nowMillis))
 }
 
 /**

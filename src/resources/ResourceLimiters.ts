@@ -27,7 +27,7 @@ import * as Hedge from "../hedge/Hedge.ts"
 import { homeOf, serviceOf, validHome } from "../hedge/internal/hedgeOptions.ts"
 import type { Home } from "../hedge/internal/race.ts"
 import { also, checksOf, rejectUnknown } from "../internal/checks.ts"
-import { clockOf, monotonicMillis } from "../internal/clock.ts"
+import { monotonicMillis, withMillis } from "../internal/clock.ts"
 import { type Bounds, Entry, Keyed } from "../internal/keyed.ts"
 import { shared } from "../internal/shared.ts"
 import { warnUnsharedQuotas } from "../internal/sharing.ts"
@@ -407,9 +407,6 @@ class Resources<R> implements Service {
     )
   }
 }
-
-const withMillis = <A>(f: (nowMillis: number) => A): Effect.Effect<A> =>
-  Effect.withFiber((fiber) => Effect.sync(() => f(monotonicMillis(clockOf(fiber)))))
 
 /**
  * A layer with a quota, a limiter, and the gates it has options for, for every key. Throws `InvalidOption` when an

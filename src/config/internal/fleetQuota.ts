@@ -3,9 +3,8 @@ import * as Context from "effect/Context"
 import { monotonicMillis } from "../../internal/clock.ts"
 import { isObject, type Path, refuse, rejectUnknownKeys } from "../../internal/invalidField.ts"
 import type { AnyContext } from "../../internal/shared.ts"
-import { type StoreOptions, validStore } from "../../quota/internal/memoryStore.ts"
+import { ResizableStore, type StoreOptions, validStore } from "../../quota/internal/memoryStore.ts"
 import { ReplaceableStore } from "../../quota/internal/replaceableStore.ts"
-import { ResizableStore } from "../../quota/internal/resizableStore.ts"
 import * as RetryQuota from "../../RetryQuota.ts"
 import {
   CurrentFleet,

@@ -4,13 +4,13 @@ import { NodeInspectSymbol } from "effect/Inspectable"
 import * as Schedule from "effect/Schedule"
 import { type Checks, checks, checksOf, rejectUnknown } from "../../internal/checks.ts"
 import { Opaque } from "../../internal/format.ts"
+import { isObject } from "../../internal/invalidField.ts"
 import { shared } from "../../internal/shared.ts"
 import { get } from "../../internal/tryGet.ts"
-import { changed, type Compiled, free, type RetryDecision } from "../compiled.ts"
-import type { Adjust } from "../delay.ts"
+import { changed, type Compiled, free, type Node, type RetryDecision } from "../compiled.ts"
+import type { Adjust, Jitter } from "../delay.ts"
 import { toSchedule } from "../schedule.ts"
 import { lifting } from "./liftedSchedule.ts"
-import { toSteps, toText } from "./policyText.ts"
 
 /** The key under which a policy carries what it compiles to. */
 export const TypeId = "~effect-retry/RetryPolicy" as const
@@ -164,3 +164,49 @@ export const optional = <O, E2, Err2, R2>(step: (option: O) => Step<E2, Err2, R2
 }
 
 const isTaken = <E, Err, R>(u: unknown): u is Takes<E, Err, R> => Schedule.isSchedule(u)
+
+/** The checked jitter option. */
+export const jitterOf = (check: Checks, jitter: Jitter | undefined, otherwise?: "none"): Jitter => {
+  check.names.add("jitter")
+  if (!isObject(jitter)) {
+    return check.oneOf("jitter", jitter, ["none", "full", "equal"], otherwise)
+  }
+  const nested = checks(check.tag)
+  const proportional = nested.between("proportional", jitter.proportional, 0, 1)
+  rejectUnknown(nested, jitter)
+  check.input.jitter = nested.input
+  return { proportional }
+}
+
+/** The argument of a step, as source code. */
+const print = (value: unknown): string => {
+  if (typeof value === "string" && value !== "Infinity") return JSON.stringify(value)
+  if (Array.isArray(value)) return `[${value.map(print).join(", ")}]`
+  if (typeof value !== "object" || "toJSON" in value!) return String(value)
+  const options = Object.entries(value!).map(([key, value]) => `${key}: ${print(value)}`)
+  return options.length === 0 ? "" : `{ ${options.join(", ")} }`
+}
+
+/** The arguments of a step: a backoff takes its delay first, its growth next, and its options last. */
+const printArguments = (tag: string, value: unknown): string => {
+  if (!tag.startsWith("Backoff.")) return print(value)
+  const { base, delay = base, factor, ...others } = value as { readonly [option: string]: unknown }
+  const options = print(others)
+  const growth = factor ?? (options && tag === "Backoff.exponential" && 2)
+  return [print(delay), growth, options].filter(Boolean).join(", ")
+}
+
+/** The composition, as source code. */
+export const toText = (nodes: ReadonlyArray<Node>): string => {
+  const [first, ...others] = nodes.map(([tag, value]) =>
+    value === undefined ? tag : `${tag}(${printArguments(tag, value)})`
+  )
+  return others.length === 0 ? first! : `${first}.pipe(${others.join(", ")})`
+}
+
+/** The composition as JSON: a step is the name of a combinator, or its name and argument. */
+export const toSteps = (nodes: ReadonlyArray<Node>) =>
+  nodes.map(([tag, value]) => {
+    const name = tag.replace(/^(Backoff|RetryPolicy)\./, "")
+    return value === undefined ? name : { [name]: value }
+  })

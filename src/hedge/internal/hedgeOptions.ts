@@ -2,7 +2,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { callable, type Checks, checks, checksOf, inside } from "../../internal/checks.ts"
-import { clockOf, monotonicMillis } from "../../internal/clock.ts"
+import { withMillis } from "../../internal/clock.ts"
 import { type Inputs, validOptions } from "../../internal/options.ts"
 import { isRefusal } from "../../internal/refused.ts"
 import { shared } from "../../internal/shared.ts"
@@ -44,9 +44,6 @@ export const validHome = (
   return { ...validOptions(check, homeOptions, options), budget }
 }
 
-const now = <A>(f: (nowMillis: number) => A): Effect.Effect<A> =>
-  Effect.withFiber((fiber) => Effect.sync(() => f(monotonicMillis(clockOf(fiber)))))
-
 /** What the calls of a resource share. Calls that begin from now on check whether they are hedged. */
 export const homeOf = (valid: ReturnType<typeof validHome>, scope: Scope.Scope): Home => {
   shared.marking = true
@@ -64,9 +61,11 @@ export const serviceOf = (home: Home) => ({
   home,
   budget: home.budget,
   latency: (quantile: number) =>
-    now((nowMillis) => home.latencies.quantile(inside(checks("Hedge.latency"), "quantile", quantile), 1, nowMillis)),
+    withMillis((nowMillis) =>
+      home.latencies.quantile(inside(checks("Hedge.latency"), "quantile", quantile), 1, nowMillis)
+    ),
   state: Effect.clockWith((clock) =>
-    now((nowMillis) => ({ balance: home.budget.balance(clock), latencies: home.latencies.count(nowMillis) }))
+    withMillis((nowMillis) => ({ balance: home.budget.balance(clock), latencies: home.latencies.count(nowMillis) }))
   )
 })
 

@@ -120,16 +120,8 @@ class Sending {
   }
 }
 
-/** A call, and how it is hedged. */
-interface Hedged {
-  readonly self: AnyEffect
-  readonly options: HedgeOptions
-}
-
 /** The sends of one call. Those in flight race: the first success wins. */
 class Race {
-  private readonly self: AnyEffect
-  private readonly options: HedgeOptions
   /** The send of a call around all this; `undefined` if no call accounts for it. */
   private readonly outer: SendScope | undefined
   /** The surroundings of a send: all the gates, the budget's too, but no quota, which is for retries. */
@@ -148,21 +140,23 @@ class Race {
   /** How the call ends. */
   private result: Exit.Exit<unknown, unknown> | undefined = undefined
 
+  /** Continues the caller with how the call ends. */
+  private resume!: (effect: AnyEffect) => void
+
   constructor(
-    { options, self }: Hedged,
+    private readonly self: AnyEffect,
+    private readonly options: HedgeOptions,
     private readonly home: Home,
-    fiber: AnyFiber,
-    private readonly resume: (effect: AnyEffect) => void
+    fiber: AnyFiber
   ) {
-    this.self = self
-    this.options = options
     this.outer = Context.get(fiber.context, CurrentScope)
     const { gates } = environmentOf(fiber.context)
     this.environment = new CallEnvironment(fiber.context, undefined, gatesWith(gates, home.budget))
   }
 
   /** Makes the first send, and schedules the hedges. */
-  begin(): void {
+  begin(resume: Race["resume"]): void {
+    this.resume = resume
     const { budget } = this.home
     budget.deposit(budget.successIncrement, this.environment.clock)
     this.delayMillis = Math.max(
@@ -453,8 +447,8 @@ export const hedging = (self: AnyEffect, options: HedgeOptions, home: Home): Any
   Effect.withFiber((fiber) => {
     if (Context.get(fiber.context, CurrentHedge) !== undefined) return self
     return Effect.callback((resume) => {
-      const race = new Race({ self, options }, home, fiber, resume)
-      race.begin()
+      const race = new Race(self, options, home, fiber)
+      race.begin(resume)
       return race.abandoned as Effect.Effect<void>
     })
   })

@@ -44,12 +44,12 @@ class Together extends Taken {
   }
 }
 
-/** What is asked for, of which stores, and for how long. */
+/** What is asked for, of which stores, and until when. */
 interface AskOptions {
   readonly stores: ReadonlyArray<RetryQuotaStore>
   readonly cost: number
   readonly clock: Clock.Clock
-  readonly patienceMillis: number
+  readonly untilMillis: number
   readonly hold: Hold
 }
 
@@ -57,19 +57,8 @@ interface AskOptions {
 class Asking {
   private readonly held: Array<Reservation> = []
   private isOver = false
-  private readonly stores: ReadonlyArray<RetryQuotaStore>
-  private readonly cost: number
-  private readonly clock: Clock.Clock
-  private readonly untilMillis: number
-  private readonly hold: Hold
 
-  constructor({ clock, cost, hold, patienceMillis, stores }: AskOptions) {
-    this.stores = stores
-    this.cost = cost
-    this.clock = clock
-    this.untilMillis = monotonicMillis(clock) + patienceMillis
-    this.hold = hold
-  }
+  constructor(private readonly asked: AskOptions) {}
 
   get run(): Effect.Effect<Shortage> {
     return Effect.onExit(Effect.suspend(() => this.next()), () =>
@@ -81,9 +70,10 @@ class Asking {
   }
 
   private next(): Effect.Effect<Shortage> {
-    while (!this.isOver && this.held.length < this.stores.length) {
+    const { clock, cost, stores } = this.asked
+    while (!this.isOver && this.held.length < stores.length) {
       const before = this.held.length
-      const answer = this.stores[before]!.reserve(this.cost, this.clock)
+      const answer = stores[before]!.reserve(cost, clock)
       if (answer === undefined) return Effect.succeed("refused")
       if (typeof answer === "function") {
         const asked = answer(this.patience, (reservation) => this.granted(reservation))
@@ -95,9 +85,10 @@ class Asking {
   }
 
   private get patience(): Duration.Duration {
-    return this.untilMillis === Infinity
+    const { clock, untilMillis } = this.asked
+    return untilMillis === Infinity
       ? Duration.infinity
-      : Duration.millis(Math.max(0, this.untilMillis - monotonicMillis(this.clock)))
+      : Duration.millis(Math.max(0, untilMillis - monotonicMillis(clock)))
   }
 
   private granted(reservation: Reservation): void {
@@ -105,10 +96,11 @@ class Asking {
       reservation.giveBack()
       return
     }
+    const { cost, hold, stores } = this.asked
     this.held.push(reservation)
-    if (this.held.length < this.stores.length) return
+    if (this.held.length < stores.length) return
     this.isOver = true
-    this.hold(new Together(this.cost, this.held))
+    hold(new Together(cost, this.held))
   }
 }
 
@@ -187,8 +179,8 @@ export class JoinedStore implements RetryQuotaStore {
     giveBackAll(held)
     return (patience, hold) =>
       Effect.suspend(() => {
-        const stores = [...granting, ...asked]
-        return new Asking({ stores, cost, clock, patienceMillis: Duration.toMillis(patience), hold }).run
+        const untilMillis = monotonicMillis(clock) + Duration.toMillis(patience)
+        return new Asking({ stores: [...granting, ...asked], cost, clock, untilMillis, hold }).run
       })
   }
 

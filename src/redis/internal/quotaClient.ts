@@ -1,7 +1,6 @@
 import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import type { StoreOptions } from "../../quota/internal/memoryStore.ts"
-import { ResizableStore } from "../../quota/internal/resizableStore.ts"
+import { ResizableStore, type StoreOptions } from "../../quota/internal/memoryStore.ts"
 import { type Exchange, type Exchanges, type Look, lostMillis, numberOf, scriptOf, type Topic } from "./exchange.ts"
 
 /** A set of updates for Redis: applied once, or not at all. */
