@@ -37,7 +37,7 @@ export { InvalidToken, type Operation, RetryRefused, type Service, type Token } 
  * @category services
  * @since 0.1.0
  */
-export class RetryStrategy extends Context.Service<RetryStrategy, Service>()("effect-retry/RetryStrategy") {}
+export class RetryStrategy extends Context.Service<RetryStrategy, Service>()("effect-retry/aws/RetryStrategy") {}
 
 /**
  * Makes the strategy of a policy, with the services of the context: the quota, and the limiter if there is one.
