@@ -636,7 +636,6 @@ const passingOn: Readonly<Record<string, string>> = {
   "RetryObserver.combine": observer,
   "RetryObserver.layer": observer,
   "RetryObserver.layerOnly": observer,
-  "RetryStrategy.run": "hands the operation to its strategy, which may not be one of the library",
   "testing.sweepQuota": "has those of `sweep` and of `RetryQuota.make`"
 }
 
