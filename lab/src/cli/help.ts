@@ -11,7 +11,7 @@ const joint = "\u00a0"
 /** A command and its words, continued in the next line as a shell reads it. */
 const commandWithin = (line: string, columns: number): ReadonlyArray<string> => {
   // A flag stays with its value.
-  const lines = wrapped(line.trim().replaceAll(/(--[\w-]+) /g, `$1${joint}`), columns - 6)
+  const lines = wrapped(line.trim().replaceAll(/(?<= --\w[\w-]{0,30}) /g, joint), columns - 6)
     .map((text) => text.replaceAll(joint, " "))
   return lines.map((text, n) => `${n === 0 ? "  " : "    "}${text}${n === lines.length - 1 ? "" : " \\"}`)
 }

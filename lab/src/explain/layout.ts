@@ -93,21 +93,21 @@ export const tableWithin = (
     [heads, ...rows.map(([name, ...cells]) => [isWide(name) ? "" : name, ...cells])],
     columns
   )
-  const beside = notes !== undefined &&
+  const isInLine = notes !== undefined &&
     Math.max(...[noteHead, ...notes].map(widthOf)) + 2 + widthOf(lines[0]![0]!) <= columns
   const rowOf = ([name]: Table["rows"][number], index: number): ReadonlyArray<string> => {
     const [first = "", ...others] = lines[index + 1]!
     const note = notes?.[index] ?? ""
-    const below = beside || note === "" || note === "-" ? [] : wrapped(note, columns - 2).map((line) => `  ${line}`)
+    const below = isInLine || note === "" || note === "-" ? [] : wrapped(note, columns - 2).map((line) => `  ${line}`)
     return [
       ...isWide(name) ? wrapped(name, columns) : [],
-      beside ? `${first}  ${note}`.trimEnd() : first,
+      isInLine ? `${first}  ${note}`.trimEnd() : first,
       ...others.map((line) => line.trimEnd()),
       ...below
     ]
   }
   return [
-    (beside ? `${lines[0]![0]!}  ${noteHead}` : lines[0]![0]!).trimEnd(),
+    (isInLine ? `${lines[0]![0]!}  ${noteHead}` : lines[0]![0]!).trimEnd(),
     ...rows.flatMap(rowOf),
     ...leftOut.length === 0 ? [] : wrapped(`not shown in ${columns} columns: ${leftOut.join(", ")}`, columns)
   ]
