@@ -1,7 +1,7 @@
 import * as Simulator from "@effect-retry/lab/Simulator"
 import { assert, describe, it } from "@effect/vitest"
 import * as RetryPolicy from "effect-retry/RetryPolicy"
-import { readFileSync } from "node:fs"
+import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { resolve } from "../../src/simulator/policy.ts"
 import { folder, run } from "./commandLine.ts"
@@ -40,5 +40,18 @@ describe("docs/cli.md", () => {
       const committed = readFileSync(new URL(`../../../docs/${file}`, import.meta.url), "utf8")
       assert.strictEqual(readFileSync(drawn, "utf8"), committed, command)
     }
+  })
+})
+
+describe("what pages show of the terminal", () => {
+  it("has at most 72 columns, commands too", () => {
+    const docs = new URL("../../../docs/", import.meta.url)
+    const wide = readdirSync(docs).filter((name) => name.endsWith(".md")).flatMap((name) =>
+      [...readFileSync(new URL(name, docs), "utf8").matchAll(/^```console\n([^]*?)^```$/gm)]
+        .flatMap(([, block]) => block!.split("\n"))
+        .filter((line) => line.length > 72)
+        .map((line) => `${name}: ${line}`)
+    )
+    assert.deepStrictEqual(wide, [])
   })
 })
