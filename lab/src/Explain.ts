@@ -61,6 +61,9 @@ export const explain = (
 /**
  * Prints an explanation as plain text, aligned, every number with its unit, without a final newline.
  *
+ * `columns` is how wide a line may be, from 40 on: tables leave out columns from the right, and say which. Default: as wide as
+ * they are.
+ *
  * **Example** (In a terminal)
  *
  * ```ts

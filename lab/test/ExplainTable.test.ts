@@ -93,6 +93,15 @@ attempts fail  without quota  sends per call  calls succeed
     assert.include(table, "A failing call ends after 200 ms.")
   })
 
+  it("fits into the columns that there are", () => {
+    const explanation = Explain.explain(awsStandard, { samples: 50 })
+    for (const columns of [40, 60, 80]) {
+      const lines = Explain.toTable(explanation, { columns }).split("\n")
+      assert.isAtMost(Math.max(...lines.map(({ length }) => length)), columns)
+    }
+    assert.include(Explain.toTable(explanation, { columns: 40 }), "not shown in 40 columns: ")
+  })
+
   it("law: columns but the last end where their heads end, and no line ends with a space", () => {
     for (const policy of [awsStandard, patient, awsDynamoDB2026]) {
       const lines = Explain.toTable(Explain.explain(policy, { samples: 50 })).split("\n")
