@@ -47,7 +47,7 @@ const runs = Effect.gen(function*() {
 
 const title = "The outage lasts 10 s. How long does it last for the callers?"
 
-const card = { width: 1120, height: 450, type: 26 }
+const card = { width: 1120, height: 460, type: 23 }
 
 /** The files, and what is in them. */
 export const pictures: Effect.Effect<{ readonly [file: string]: string }, unknown> = Effect.map(runs, (runs) => ({
