@@ -101,14 +101,20 @@ const withManagers = (text) =>
       managers(options, names.split(" ")).map(([manager, line]) => `\`\`\`sh [${manager}]\n${line}\n\`\`\``).join("\n\n")
     }\n\n:::`)
 
-/** Pictures have their size, so that nothing moves when they are there. */
-const withPictures = (page, text) =>
-  text.replace(/!\[([^\]]*)\]\(([\w./-]+\.svg)\)/g, (_, alt, link) => {
-    const file = path.posix.join(path.posix.dirname(page), link)
-    const [, width, height] = /viewBox="0 0 ([\d.]+) ([\d.]+)"/.exec(read(file)) ?? []
-    const from = path.posix.relative(path.posix.dirname(placeOf(page)), file.slice("docs/".length))
-    return `<img src="${from.startsWith(".") ? from : `./${from}`}" alt="${alt}" width="${width}" height="${height}">`
-  })
+/** Pictures lie next to the pages, and have their size, so that nothing moves when they are there. */
+const withPictures = (page, text) => {
+  const fileOf = (link) => path.posix.join(path.posix.dirname(page), link)
+  const placed = (link) => {
+    const from = path.posix.relative(path.posix.dirname(placeOf(page)), fileOf(link).slice("docs/".length))
+    return from.startsWith(".") ? from : `./${from}`
+  }
+  return text
+    .replace(/\b(src|srcset)="([\w./-]+\.svg)"/g, (_, name, link) => `${name}="${placed(link)}"`)
+    .replace(/!\[([^\]]*)\]\(([\w./-]+\.svg)\)/g, (_, alt, link) => {
+      const [, width, height] = /viewBox="0 0 ([\d.]+) ([\d.]+)"/.exec(read(fileOf(link))) ?? []
+      return `<img src="${placed(link)}" alt="${alt}" width="${width}" height="${height}">`
+    })
+}
 
 for (const { pages } of groups) {
   for (const [page, title] of pages) {
