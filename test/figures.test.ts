@@ -12,6 +12,10 @@ const claim =
 /** What is held: the words of a page, or the head of a table for all of it; then test files with a name, or commands. */
 type Row = readonly [words: string, ...holders: ReadonlyArray<string>]
 
+/** What the picture shows, for those who do not see it. */
+const pictured = "After an outage of 10 s, calls with a concurrency limit are back after 1 s, " +
+  "with the AWS standard mode after 2 minutes, with one retry not within the run."
+
 const held: Record<string, ReadonlyArray<Row>> = {
   "README.md": [
     ["Retries for Effect 4", "test/Package.test.ts: has no run-time dependency but its peer effect"],
@@ -37,6 +41,7 @@ const held: Record<string, ReadonlyArray<Row>> = {
       "The last response is the result, also if it is a 503",
       "test/examples/doors.test.ts: the fetch of the README"
     ],
+    [pictured, "lab/test/pictures.test.ts: are what runs of the scenario show"],
     ["Any other effect", "test/core/Contracts.test.ts: withRetry"],
     [
       "handles 300 requests per second gets 280 and is down for ten seconds",
@@ -57,6 +62,7 @@ const held: Record<string, ReadonlyArray<Row>> = {
       "1,000 calls with three attempts each make 1,100 requests. With p-retry, cockatiel or `Effect.retry` alone they make 3,000",
       "test/examples/comparison.test.ts: Sends for 1,000 calls in a row"
     ],
+    [pictured, "lab/test/pictures.test.ts: are what runs of the scenario show"],
     ["## Twelve words", "test/wordCounts.test.ts: has a box of twelve words"],
     ["| word | meaning |", "test/wordCounts.test.ts: has a box of twelve words"]
   ],
@@ -240,7 +246,7 @@ const textOf = (path: string): string => {
   const prose = guides.includes(path)
     ? /^# .*\n([^]*?)(?=^#|^```|(?![^]))/m.exec(page)![1]!
     : page.replace(/^```[^]*?^```$/gm, "\n")
-  return prose.replace(/!?\[([^\]]*)\]\([^)]*\)/g, "$1")
+  return prose.replace(/!?\[([^\]]*)\]\([^)]*\)/g, "$1").replace(/<img[^>]* alt="([^"]*)"[^>]*>/g, "$1").replace(/<\/?(?:picture|source)[^>]*>/g, "")
 }
 
 const guides = ["docs", "docs/evidence"].flatMap((folder) =>

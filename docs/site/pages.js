@@ -99,6 +99,7 @@ const prose = (page) =>
     .replace(/^```[^]*?^```$/gm, "")
     .replace(/<!-- (?:comparison|generated): \S+ -->[^]*?<!-- end of [^>]*-->/g, "")
     .replace(/<!--[^]*?-->/g, "")
+    .replace(/<\/?(?:picture|source|img)\b[^>]*>/g, "")
     .replace(/\]\([^)]*\)/g, "]")
 
 /** How many words a page has, in sentences and in tables. */

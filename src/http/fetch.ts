@@ -210,8 +210,10 @@ const dropped = typeof FinalizationRegistry === "undefined"
  * **Example** (In place of `fetch`)
  *
  * ```ts
+ * import { retryFetch } from "effect-retry/fetch"
+ *
  * const fetch = retryFetch()
- * const response = await fetch("https://shop.example/orders")
+ * const getOrders = () => fetch("https://shop.example/orders")
  * ```
  *
  * @category constructors

@@ -269,6 +269,7 @@ const places: Readonly<Record<string, Place>> = {
 
 /** Those that no send depends on. */
 const elsewhere: Readonly<Record<string, string>> = {
+  "RetryPolicy.ExplainOptions.classifier": "asked about an error by `RetryPolicy.explain` alone",
   "RetryQuotaStore.RetryQuotaStore.set": "called by `RetryQuota.set` alone",
   "RetryHttp.HedgeOptions.classifier": "a classifier, called as that of `RetryHttp.retry`",
   "fetch.Options.fetch": "makes the requests: what it throws is the failure of a send",

@@ -44,7 +44,7 @@ writeFileSync(briefFile, JSON.stringify(brief))
 
 /** The commands, as the help lists them. */
 const commandsOf = (help: string): ReadonlyArray<string> =>
-  Array.from(help.split("SUBCOMMANDS\n")[1]!.matchAll(/^  (\w+)/gm), ([, command]) => command!)
+  Array.from(help.split("\nLOOK:\n")[1]!.split("\nEXAMPLES\n")[0]!.matchAll(/^  (\w+)/gm), ([, command]) => command!)
 
 describe("effect-retry", () => {
   it("shows its help without arguments, and its version", async () => {
