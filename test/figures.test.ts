@@ -246,7 +246,10 @@ const textOf = (path: string): string => {
   const prose = guides.includes(path)
     ? /^# .*\n([^]*?)(?=^#|^```|(?![^]))/m.exec(page)![1]!
     : page.replace(/^```[^]*?^```$/gm, "\n")
-  return prose.replace(/!?\[([^\]]*)\]\([^)]*\)/g, "$1").replace(/<img[^>]* alt="([^"]*)"[^>]*>/g, "$1").replace(/<\/?(?:picture|source)[^>]*>/g, "")
+  return prose.replace(/!?\[([^\]]*)\]\([^)]*\)/g, "$1").replace(/<img[^>]* alt="([^"]*)"[^>]*>/g, "$1").replace(
+    /<\/?(?:picture|source)[^>]*>/g,
+    ""
+  )
 }
 
 const guides = ["docs", "docs/evidence"].flatMap((folder) =>

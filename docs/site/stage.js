@@ -102,10 +102,10 @@ const withManagers = (text) =>
     }\n\n:::`)
 
 /** Pictures lie next to the pages, and have their size, so that nothing moves when they are there. */
-const withPictures = (page, text) => {
+const withPictures = (page, text, place = placeOf(page)) => {
   const fileOf = (link) => path.posix.join(path.posix.dirname(page), link)
   const placed = (link) => {
-    const from = path.posix.relative(path.posix.dirname(placeOf(page)), fileOf(link).slice("docs/".length))
+    const from = path.posix.relative(path.posix.dirname(place), fileOf(link).slice("docs/".length))
     return from.startsWith(".") ? from : `./${from}`
   }
   return text
@@ -152,7 +152,7 @@ for (const file of files) {
   if (/\.(svg|png)$/.test(file)) fs.copyFileSync(path.join(root, file), path.join(staged, file.slice("docs/".length)))
 }
 const home = "docs/site/home.md"
-write("index.md", withPictures(home, escaped(linked(home, withExcerpts(read(home))))))
+write("index.md", withPictures(home, escaped(linked(home, withExcerpts(read(home)))), "index"))
 fs.mkdirSync(path.join(staged, "public"))
 fs.copyFileSync(path.join(here, "icon.svg"), path.join(staged, "public/icon.svg"))
 fs.writeFileSync(path.join(staged, "public/playground.html"), await playground())

@@ -121,7 +121,7 @@ const looked = (html: string, drawn: ReadonlyArray<Drawn>) =>
     const shown: ReadonlyArray<ReadonlyArray<string>> = yield* Effect.promise(() =>
       page.$$eval(".panel", (all) =>
         all.map((panel) =>
-          [panel.querySelector("h2,h3"), ...panel.querySelectorAll(".u-legend .u-series:not(:first-child) .u-label")]
+          [panel.querySelector("h2,h3"), ...panel.querySelectorAll(".label")]
             .map((node) =>
               node?.textContent ?? ""
             )

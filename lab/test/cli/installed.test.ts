@@ -19,7 +19,7 @@ beforeAll(() => {
   const [source, empty] = [join(home, "source"), join(home, "user")]
   mkdirSync(join(source, "dist"), { recursive: true })
   mkdirSync(empty)
-  for (const path of ["package.json", "README.md", "LICENSE", "scenarios"]) {
+  for (const path of ["package.json", "README.md", "LICENSE", "NOTICE", "scenarios"]) {
     cpSync(join(lab, path), join(source, path), { recursive: true })
   }
   execFileSync(process.execPath, [join(lab, "scripts", "build.mjs"), source], quietly)
@@ -140,7 +140,7 @@ for (const page of ["docs/cli.md", "docs/choosing-a-policy.md"]) {
 describe("docs/cli.md", () => {
   it("shows every command", () => {
     const shown = consoles("docs/cli.md").map(({ line }) => line.split(" ").slice(1, 3).join(" "))
-    for (const name of ["explain", "simulate", "compare", "check", "sweep", "tune", "fit", "scenarios", "init"]) {
+    for (const name of ["explain", "simulate", "compare", "check", "sweep", "tune", "fit", "scenarios"]) {
       assert.include(shown, `effect-retry ${name}`)
     }
   })

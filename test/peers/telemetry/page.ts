@@ -1,7 +1,3 @@
-import * as fs from "node:fs"
-import { createRequire } from "node:module"
-import * as path from "node:path"
-
 /** A line of a panel: a value for each moment, `null` where there is none. */
 interface Line {
   readonly label: string
@@ -17,47 +13,59 @@ export interface Drawn {
   readonly lines: ReadonlyArray<Line>
 }
 
-const plot = path.dirname(createRequire(import.meta.url).resolve("uplot/package.json"))
-const read = (file: string) => fs.readFileSync(path.join(plot, "dist", file), "utf8")
-
 const style = `
   body { font: 13px system-ui, sans-serif; margin: 8px; width: 1264px; position: relative; }
   div.panel { position: absolute; overflow: hidden; }
   h2 { font-size: 16px; margin: 6px 0; }
   h3 { font-size: 13px; font-weight: 600; margin: 4px 0; text-align: center; }
-  .u-legend { font-size: 11px; }
+  svg { display: block; }
+  .label { font-size: 11px; margin-right: 8px; }
 `
 
-/** Draws the panels where the dashboard has them. It runs in the page. */
-const script = `
 const colors = ["#3274d9", "#e0752d", "#3f9142", "#c4162a", "#8f3bb8", "#806000", "#0f7c8a", "#555"]
-const formats = {
-  percentunit: (v) => Math.round(v * 100) + " %",
-  s: (v) => v + " s",
-  percent: (v) => v + " %"
+const colorOf = (index: number): string => colors[index % colors.length]!
+
+const formats: Readonly<Record<string, (value: number) => string>> = {
+  percentunit: (value) => `${Math.round(value * 100)} %`,
+  s: (value) => `${value.toPrecision(2)} s`,
+  percent: (value) => `${Math.round(value)} %`
 }
-for (const { gridPos: { h, w, x, y }, lines, title, type, unit } of dashboard.panels) {
-  const panel = document.body.appendChild(document.createElement("div"))
-  panel.className = "panel"
-  Object.assign(panel.style, { left: x * 52 + "px", top: y * 30 + "px", width: w * 52 - 8 + "px", height: h * 30 + "px" })
-  const heading = panel.appendChild(document.createElement(type === "row" ? "h2" : "h3"))
-  heading.textContent = title
-  if (type === "row") continue
+
+const escaped = (text: string): string => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;")
+
+/** The runs of values without a gap, as the points of a line. */
+const pointsOf = (values: ReadonlyArray<number | null>, x: (index: number) => number, y: (value: number) => number) =>
+  values.reduce<Array<string>>((runs, value, index) => {
+    if (value === null) return [...runs, ""]
+    return [...runs.slice(0, -1), `${runs.at(-1)} ${x(index).toFixed(1)},${y(value).toFixed(1)}`]
+  }, [""]).filter((points) => points !== "")
+
+const chartOf = ({ gridPos: { h, w }, lines, unit }: Drawn, seconds: ReadonlyArray<number>): string => {
+  const [width, height] = [w * 52 - 8, h * 30 - 30 - 22 * (1 + Math.floor(lines.length / 5))]
+  const most = Math.max(0.1, ...lines.flatMap(({ values }) => values.map((value) => value ?? 0)))
+  const [first = 0, last = 1] = [seconds[0], seconds.at(-1)]
+  const x = (index: number) => 60 + (width - 68) * (seconds[index]! - first) / Math.max(1, last - first)
+  const y = (value: number) => height - 18 - (height - 26) * value / most
   const format = formats[unit] ?? String
-  new uPlot({
-    width: w * 52 - 8,
-    height: h * 30 - 30 - 22 * (1 + Math.floor(lines.length / 5)),
-    scales: { y: { range: { min: { pad: 0.1, soft: 0, mode: 1 }, max: { pad: 0.1, soft: 0.1, mode: 1 } } } },
-    axes: [{}, { size: 60, values: (_, ticks) => ticks.map(format) }],
-    series: [{}, ...lines.map(({ label }, index) => ({ label, stroke: colors[index % 8], width: 1, points: { show: false } }))]
-  }, [dashboard.seconds, ...lines.map(({ values }) => values)], panel)
+  const drawn = lines.flatMap(({ values }, line) =>
+    pointsOf(values, x, y).map((points) => `<polyline fill="none" stroke="${colorOf(line)}" points="${points}"/>`)
+  )
+  const labels = lines.map(({ label }, line) =>
+    `<span class="label" style="color:${colorOf(line)}">${escaped(label)}</span>`
+  )
+  return `<svg width="${width}" height="${height}" font-size="11"><text x="0" y="14">${format(most)}</text>
+    <text x="0" y="${height - 14}">${format(0)}</text>${drawn.join("")}</svg><div>${labels.join("")}</div>`
 }
-`
+
+const panelOf = (panel: Drawn, seconds: ReadonlyArray<number>): string => {
+  const { gridPos: { h, w, x, y }, title, type } = panel
+  const place = `left:${x * 52}px;top:${y * 30}px;width:${w * 52 - 8}px;height:${h * 30}px`
+  const heading = type === "row" ? `<h2>${escaped(title)}</h2>` : `<h3>${escaped(title)}</h3>`
+  return `<div class="panel" style="${place}">${heading}${type === "row" ? "" : chartOf(panel, seconds)}</div>`
+}
 
 /** The dashboard as a page, without Grafana. */
 export const pageOf = (seconds: ReadonlyArray<number>, panels: ReadonlyArray<Drawn>): string =>
   `<!doctype html>
-<meta charset="utf-8"><title>The dashboard</title><style>${read("uPlot.min.css")}${style}</style><body>
-<script>${read("uPlot.iife.min.js")}</script>
-<script>const dashboard = ${JSON.stringify({ seconds, panels })}
-${script}</script>`
+<meta charset="utf-8"><title>The dashboard</title><style>${style}</style><body>
+${panels.map((panel) => panelOf(panel, seconds)).join("\n")}`
