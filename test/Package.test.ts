@@ -113,11 +113,11 @@ describe("the package", () => {
     await expect(`${lines.join("\n")}\n`).toMatchFileSnapshot("snapshots/exports.txt")
   })
 
-  it("exports nothing at run time that is marked @internal, but for what has yet to move", () => {
+  it("exports nothing at run time that is marked @internal", () => {
     const marked = publicModules.flatMap(({ name, source }) =>
       [...internalsOf(source)].map((value) => `${name.replace("effect-retry/", "")}: ${value}`)
     )
-    assert.deepStrictEqual(marked.sort(), [...yetToMove])
+    assert.deepStrictEqual(marked, [])
   })
 
   it("gives access to its public modules and files, and to nothing else", () => {
@@ -176,20 +176,6 @@ describe("the package", () => {
     assert.deepStrictEqual(closed, [])
   })
 })
-
-/** Belongs into an `internal` folder. This list only gets shorter. */
-const yetToMove: ReadonlyArray<string> = [
-  "AdaptiveRateLimiter: serviceOf",
-  "AdaptiveRateLimiter: unlimited",
-  "AdaptiveRateLimiter: validated",
-  "ClientThrottle: serviceOf",
-  "ClientThrottle: validated",
-  "ConcurrencyLimiter: serviceOf",
-  "ConcurrencyLimiter: validated",
-  "CoolDown: serviceOf",
-  "CoolDown: validated",
-  "TokenLimiter: CurrentMeter"
-]
 
 interface Locked {
   readonly [field: string]: unknown

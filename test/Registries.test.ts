@@ -119,7 +119,7 @@ it.each([["SendGate", "SendGateSuite"], ["RetryQuotaStore", "RetryQuotaStoreSuit
       Array.from(sources.matchAll(new RegExp(`class (\\w+).* ${relation}\\b`, "g")), ([, name]) => name!)
     const own = classes(`implements (?:\\w+\\.)?${contract}`)
     const all = [...own, ...own.flatMap((name) => classes(`extends ${name}`))].join("|")
-    const makes = new RegExp(`^(?! \\*).*(?:\\bnew (?:${all})\\b|extends ${contract}\\.\\w)`, "m")
+    const makes = new RegExp(`^(?! \\*).*(?:\\bnew (?:\\w+\\.)?(?:${all})\\b|extends ${contract}\\.\\w)`, "m")
     const runs = new RegExp(`${suite}\\.\\w*laws\\([^]*thinned\\(`, "i")
     const tests = listed("test", /\.test\.ts$/).map(read).filter((text) => runs.test(text))
     const makers = publicModules.filter(({ source }) => makes.test(withMakers(source))).map(({ name }) =>

@@ -9,7 +9,8 @@
 
 import * as Schema from "effect/Schema"
 import { limiterOptions } from "../gates/internal/adaptiveGate.ts"
-import { concurrencyOptions, ruleOptions } from "../gates/internal/concurrencyGate.ts"
+import { concurrencyOptions } from "../gates/internal/concurrencyGate.ts"
+import { ruleOptions } from "../gates/internal/concurrencyRule.ts"
 import { coolDownOptions } from "../gates/internal/coolDownGate.ts"
 import { throttleOptions } from "../gates/internal/throttleGate.ts"
 import { hedgeOptions, homeOptions, quantileOptions } from "../hedge/internal/race.ts"

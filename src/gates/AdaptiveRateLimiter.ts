@@ -17,51 +17,30 @@
  * @since 0.1.0
  */
 
-import * as Clock from "effect/Clock"
 import type * as Config from "effect/Config"
 import * as Context from "effect/Context"
-import * as Data from "effect/Data"
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { also, checkName, type Checks, checksOf, rejectUnknown } from "../internal/checks.ts"
-import { clockOf, monotonicMillis } from "../internal/clock.ts"
-import { isObject } from "../internal/invalidField.ts"
+import { checkName } from "../internal/checks.ts"
+import { monotonicMillis } from "../internal/clock.ts"
 import { configured } from "../internal/layerConfig.ts"
-import type * as Cubic from "../internal/math/cubic.ts"
 import { named, type Names } from "../internal/namedServices.ts"
-import { validOptions } from "../internal/options.ts"
-import { Refused } from "../internal/refused.ts"
 import { asGate } from "../internal/shared.ts"
 import { watchedGate } from "../internal/sharing.ts"
 import type { InvalidOption } from "../InvalidOption.ts"
-import * as RetryInfo from "../RetryInfo.ts"
 import { CurrentResource } from "../RetryObserver.ts"
 import type * as SendGate from "../SendGate.ts"
-import { AdaptiveGate, type AdaptiveOptions, initial, limiterOptions } from "./internal/adaptiveGate.ts"
+import {
+  AdaptiveGate,
+  initial,
+  type RateLimitExceeded,
+  serviceOf,
+  unlimited,
+  validated
+} from "./internal/adaptiveGate.ts"
 
-/**
- * A send rejected because there was no token, or no place in the queue. It was not sent, and no policy retries it.
- *
- * @category errors
- * @since 0.1.0
- */
-export class RateLimitExceeded extends Data.TaggedError("RateLimitExceeded")<{
-  /** `"no-token"` when the limiter fails fast, `"queue-full"` when `maxWaiters` are already waiting. */
-  readonly reason: "no-token" | "queue-full"
-  /** When the bucket will hold a token, if no other send takes it first. */
-  readonly retryAfter: Duration.Duration
-}> {
-  readonly [Refused] = true
-  get [RetryInfo.TypeId](): RetryInfo.RetryInfo {
-    return RetryInfo.notRetryable
-  }
-  override get message(): string {
-    return this.reason === "no-token"
-      ? `no send token for another ${Duration.format(this.retryAfter)}`
-      : "too many sends are waiting for a token"
-  }
-}
+export { RateLimitExceeded } from "./internal/adaptiveGate.ts"
 
 /**
  * The current state of the limiter: plain numbers, which can be saved and restored.
@@ -148,48 +127,6 @@ export interface Options {
   readonly restore?: State | undefined
 }
 
-/** What a saved state begins with. The rest of it follows from that. */
-const restored = (check: Checks, restore: State | undefined): Cubic.Saved | undefined => {
-  if (restore === undefined) return undefined
-  if (!isObject(restore)) return check.reject("restore", restore, "an object")
-  const { enabled } = restore
-  if (typeof enabled !== "boolean") check.reject("restore.enabled", enabled, "true or false")
-  also(check, ...["enabled", "maxCapacity", "timeWindow", "waiting"].map((name) => `restore.${name}`))
-  const amount = (field: keyof State) => check.amount(`restore.${field}`, restore[field] as number)
-  const saved = {
-    enabled,
-    tokens: amount("capacity"),
-    fillRate: amount("fillRate"),
-    measuredTxRate: amount("measuredTxRate"),
-    lastMaxRate: amount("lastMaxRate"),
-    sinceThrottle: amount("sinceThrottle")
-  }
-  return rejectUnknown(check, restore, saved, "restore.")
-}
-
-/**
- * Options with their defaults, checked.
- *
- * @internal
- */
-export const validated = (
-  options: Options,
-  check = checksOf("AdaptiveRateLimiter.make", options)
-): AdaptiveOptions<RateLimitExceeded> => {
-  const { maxWaiters, measurementBucketDurationMillis, onExceeded, ...curve } = validOptions(
-    check,
-    limiterOptions,
-    options
-  )
-  return {
-    restore: restored(check, options.restore),
-    cubic: { ...curve, measurementBucketSeconds: Math.max(1e-6, measurementBucketDurationMillis) / 1000 },
-    onExceeded,
-    maxWaiters,
-    refused: (reason, millis) => new RateLimitExceeded({ reason, retryAfter: Duration.millis(millis) })
-  }
-}
-
 /**
  * Makes a limiter. Throws `InvalidOption` when an option is invalid.
  *
@@ -202,38 +139,6 @@ export const make = (options: Options = {}): Effect.Effect<Service> => {
     Effect.sync(() => serviceOf(new AdaptiveGate(valid, initial(valid, monotonicMillis(clock)))))
   )
 }
-
-/**
- * The service of a gate.
- *
- * @internal
- */
-export const serviceOf = (gate: AdaptiveGate<RateLimitExceeded>): Service => ({
-  acquire: Effect.withFiber(({ context }) => {
-    const clock = Context.get(context, Clock.Clock)
-    return gate.enter({ attempt: 1, context, nowMillis: monotonicMillis(clock), hold: () => undefined }) ?? Effect.void
-  }),
-  update: (throttled) =>
-    Effect.withFiber((fiber) => Effect.sync(() => gate.update(throttled, monotonicMillis(clockOf(fiber))))),
-  state: Effect.withFiber((fiber) =>
-    Effect.sync(() => {
-      const nowMillis = monotonicMillis(clockOf(fiber))
-      const { curve, fillRate, maxTokens, measuredTxRate, tokens } = gate.stateAt(nowMillis)
-      return {
-        enabled: curve.enabled,
-        capacity: tokens,
-        maxCapacity: maxTokens,
-        fillRate,
-        measuredTxRate,
-        lastMaxRate: curve.lastMaxRate,
-        sinceThrottle: curve.enabled ? Math.max(0, nowMillis / 1000 - curve.lastThrottleTime) : 0,
-        timeWindow: curve.timeWindow,
-        waiting: gate.waiting
-      }
-    })
-  ),
-  gate
-})
 
 const makeShared = (options?: Options) => watchedGate("AdaptiveRateLimiter", make(options))
 
@@ -251,7 +156,7 @@ const makeShared = (options?: Options) => watchedGate("AdaptiveRateLimiter", mak
 export const layer = (options?: Options): Layer.Layer<AdaptiveRateLimiter> =>
   Layer.effect(AdaptiveRateLimiter, makeShared(options))
 
-const limiters: Names<AdaptiveGate<RateLimitExceeded>> = /* @__PURE__ */ new WeakMap()
+const limiters: Names<AdaptiveGate> = /* @__PURE__ */ new WeakMap()
 
 /**
  * A layer with the limiter of a resource: the same for each name in the process, wherever the layer is built. So a
@@ -302,28 +207,6 @@ export const layerConfig = (
   options: Config.Wrap<Options>
 ): Layer.Layer<AdaptiveRateLimiter, Config.ConfigError | InvalidOption> =>
   Layer.effect(AdaptiveRateLimiter, configured(options, makeShared))
-
-/**
- * The limiter of {@link layerUnlimited}.
- *
- * @internal
- */
-export const unlimited: Service = {
-  acquire: Effect.void,
-  update: () => Effect.void,
-  state: /* @__PURE__ */ Effect.succeed({
-    enabled: false,
-    capacity: Infinity,
-    maxCapacity: Infinity,
-    fillRate: Infinity,
-    measuredTxRate: 0,
-    lastMaxRate: 0,
-    sinceThrottle: 0,
-    timeWindow: 0,
-    waiting: 0
-  }),
-  gate: undefined
-}
 
 /**
  * A layer whose limiter never limits: it sees no responses and holds no send back. For programs that choose their retry

@@ -12,44 +12,21 @@
  * @since 0.1.0
  */
 
-import type * as Clock from "effect/Clock"
 import type * as Config from "effect/Config"
 import * as Context from "effect/Context"
-import * as Data from "effect/Data"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
-import { checksOf } from "../internal/checks.ts"
 import { monotonicMillis } from "../internal/clock.ts"
 import { configured } from "../internal/layerConfig.ts"
-import { validOptions } from "../internal/options.ts"
-import { Refused } from "../internal/refused.ts"
 import { asGate } from "../internal/shared.ts"
 import { watchedGate } from "../internal/sharing.ts"
 import type { InvalidOption } from "../InvalidOption.ts"
-import * as RetryInfo from "../RetryInfo.ts"
 import type * as SendGate from "../SendGate.ts"
-import { ThrottleGate, type ThrottleOptions, throttleOptions } from "./internal/throttleGate.ts"
+import { type ClientThrottled, serviceOf, ThrottleGate, validated } from "./internal/throttleGate.ts"
 
-/**
- * A send rejected by the throttle. It was not sent, and no policy retries it.
- *
- * @category errors
- * @since 0.1.0
- */
-export class ClientThrottled extends Data.TaggedError("ClientThrottled")<{
-  /** The share of sends being rejected at that moment: above 0, at most 1. */
-  readonly rejection: number
-}> {
-  readonly [Refused] = true
-  get [RetryInfo.TypeId](): RetryInfo.RetryInfo {
-    return RetryInfo.notRetryable
-  }
-  override get message(): string {
-    return `the service rejects so many sends that ${Math.round(100 * this.rejection)} % are not made`
-  }
-}
+export { ClientThrottled } from "./internal/throttleGate.ts"
 
 /**
  * Options of a throttle.
@@ -121,16 +98,6 @@ export class ClientThrottle extends asGate(
 ) {}
 
 /**
- * Options with their defaults, checked.
- *
- * @internal
- */
-export const validated = (options: Options): ThrottleOptions<ClientThrottled> => ({
-  ...validOptions(checksOf("ClientThrottle.make", options), throttleOptions, options),
-  refused: (rejection) => new ClientThrottled({ rejection })
-})
-
-/**
  * Makes a throttle. Throws `InvalidOption` when an option is invalid.
  *
  * @category constructors
@@ -144,16 +111,6 @@ export const make = (options: Options = {}): Effect.Effect<Service> => {
     )
   )
 }
-
-/**
- * The service of a gate.
- *
- * @internal
- */
-export const serviceOf = (gate: ThrottleGate<ClientThrottled>): Service => ({
-  gate,
-  state: Effect.clockWith((clock: Clock.Clock) => Effect.sync(() => gate.look(monotonicMillis(clock))))
-})
 
 const makeShared = (options?: Options) => watchedGate("ClientThrottle", make(options))
 

@@ -13,64 +13,21 @@
 
 import type * as Config from "effect/Config"
 import * as Context from "effect/Context"
-import * as Data from "effect/Data"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { constUndefined, identity } from "effect/Function"
 import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
 import type * as Scope from "effect/Scope"
-import { passing } from "../engine/scopedPass.ts"
-import { type Checks, checks, checksOf } from "../internal/checks.ts"
+import { checks } from "../internal/checks.ts"
 import { configured } from "../internal/layerConfig.ts"
-import * as Concurrency from "../internal/math/concurrencyLimit.ts"
-import { validOptions } from "../internal/options.ts"
-import { Refused } from "../internal/refused.ts"
 import { asGate } from "../internal/shared.ts"
 import { watchedGate } from "../internal/sharing.ts"
-import { guarded } from "../internal/tryGet.ts"
 import type { InvalidOption } from "../InvalidOption.ts"
-import * as RetryInfo from "../RetryInfo.ts"
 import type * as SendGate from "../SendGate.ts"
-import {
-  ConcurrencyGate,
-  type ConcurrencyOptions,
-  concurrencyOptions,
-  outcomesBy,
-  ruleOptions
-} from "./internal/concurrencyGate.ts"
+import { ConcurrencyGate, type ConcurrencyLimitExceeded, serviceOf, validated } from "./internal/concurrencyGate.ts"
+import { adaptiveRule } from "./internal/concurrencyRule.ts"
 
-/**
- * A send rejected because there was no free slot, or a retry because sends time out. It was not sent (attempts before it
- * were), and no policy retries it.
- *
- * @category errors
- * @since 0.1.0
- */
-export class ConcurrencyLimitExceeded extends Data.TaggedError("ConcurrencyLimitExceeded")<{
-  /**
-   * `"full"` when no slot was freed in time, `"queue-full"` when `maxWaiters` were already waiting, `"timing-out"` for a
-   * retry while sends time out.
-   */
-  readonly reason: "full" | "queue-full" | "timing-out"
-  /** The limit. Below 1, one send is made at a time, with pauses between. */
-  readonly limit: number
-}> {
-  readonly [Refused] = true
-  get [RetryInfo.TypeId](): RetryInfo.RetryInfo {
-    return RetryInfo.notRetryable
-  }
-  override get message(): string {
-    switch (this.reason) {
-      case "full":
-        return `no free slot: at most ${Math.max(1, Math.floor(this.limit))} sends may be in flight`
-      case "queue-full":
-        return "too many sends are waiting for a slot"
-      case "timing-out":
-        return "no retry while sends time out"
-    }
-  }
-}
+export { ConcurrencyLimitExceeded } from "./internal/concurrencyGate.ts"
 
 /**
  * How a send ended, as seen by a rule.
@@ -154,9 +111,6 @@ export interface AdaptiveOptions {
   readonly slowerThan?: Duration.Input | undefined
 }
 
-/** Below this limit, a first drop can lead below 1, where sends are paced by how long they take. */
-const timedBelow = 4
-
 /**
  * The recommended limit: it grows a little with each success while it is used, and signs of overload cut it, once per
  * round trip, to a share of the sends in flight.
@@ -180,38 +134,7 @@ const timedBelow = 4
  * @category constructors
  * @since 0.1.0
  */
-export const adaptive = (options: AdaptiveOptions = {}): Rule => {
-  const check = checksOf("ConcurrencyLimiter.adaptive", options)
-  const { slowerThanMillis, ...valid } = validOptions(check, ruleOptions, options)
-  const { initial, maximum, minimum } = valid
-  const usual = Math.min(Math.max(initial, minimum), maximum)
-  const config: Concurrency.ConcurrencyConfig = {
-    ...valid,
-    maximum: check.between("maximum", maximum, minimum, Number.MAX_SAFE_INTEGER),
-    initial: check.between("initial", options.initial === undefined ? usual : initial, minimum, maximum),
-    usedShare: 0.5,
-    minPauseMillis: 20,
-    maxPauseMillis: 1000
-  }
-  return {
-    initial: Concurrency.initial(config),
-    limit: ({ limit }: Concurrency.Concurrency) => limit,
-    next: (state: Concurrency.Concurrency, sample: Sample) =>
-      Concurrency.next(
-        state,
-        config,
-        sample.outcome === "success" && (sample.rttMillis ?? 0) > slowerThanMillis
-          ? { ...sample, outcome: "refusal" }
-          : sample
-      ),
-    isTimed: ({ limit, timeoutMillis }: Concurrency.Concurrency) =>
-      limit < timedBelow || timeoutMillis > 0 || slowerThanMillis < Infinity,
-    pauseMillis: (state: Concurrency.Concurrency, random: number) => Concurrency.pauseMillis(state, config, random),
-    maxWaitMillis: Concurrency.maxWaitMillis,
-    admitsRetries: Concurrency.admitsRetries,
-    answered: Concurrency.answered
-  }
-}
+export const adaptive = (options: AdaptiveOptions = {}): Rule => adaptiveRule(options)
 
 /**
  * A limit that never changes: a whole number of at least 1, or `Infinity`. A bulkhead: it keeps a slow service from
@@ -303,55 +226,6 @@ export class ConcurrencyLimiter extends asGate(
   ({ gate }: Service) => gate
 ) {}
 
-const always = () => true
-
-/** What a rule computes, if it is a number. */
-const number = (value: number): number | undefined => value >= -Infinity ? value : undefined
-
-const ruleOf = (check: Checks, rule: Rule) => {
-  if (typeof rule?.next !== "function" || typeof rule.limit !== "function" || !("initial" in rule)) {
-    check.reject("rule", rule, "a rule: adaptive(), fixed(n), or an object with initial, limit and next")
-  }
-  const optional = <F extends (...args: any) => unknown>(name: keyof Rule, member: F | undefined, usual: F): F =>
-    typeof (member ?? usual) === "function"
-      ? guarded(member ?? usual, usual)
-      : check.reject("rule", rule, `a rule whose ${name}, if any, is a function`)
-  const { initial, next } = rule
-  const limit = guarded((state: unknown) => number(rule.limit(state)), constUndefined)
-  const pauseMillis = optional("pauseMillis", rule.pauseMillis, () => 1000)
-  const maxWaitMillis = optional("maxWaitMillis", rule.maxWaitMillis, () => 250)
-  return {
-    initial,
-    initialLimit: limit(initial) ?? check.reject("rule", rule, "a rule whose limit is a number"),
-    limit,
-    next: guarded(next, identity<unknown>),
-    isTimed: optional("isTimed", rule.isTimed, always),
-    pauseMillis: (state: unknown, random: number) => number(pauseMillis(state, random)) ?? 1000,
-    maxWaitMillis: (state: unknown) => number(maxWaitMillis(state)) ?? 250,
-    admitsRetries: optional("admitsRetries", rule.admitsRetries, always),
-    answered: optional("answered", rule.answered, identity<unknown>)
-  }
-}
-
-/**
- * Options with their defaults, checked.
- *
- * @internal
- */
-export const validated = (options: Options): ConcurrencyOptions<ConcurrencyLimitExceeded> => {
-  const check = checksOf("ConcurrencyLimiter.make", options)
-  const { isDrop, maxWaitMillis, ...valid } = validOptions(check, concurrencyOptions, options)
-  const { rule: input = adaptive() } = options
-  const rule = ruleOf(check, input)
-  return {
-    ...valid,
-    rule,
-    outcomeOf: outcomesBy(isDrop),
-    maxWaitMillis: maxWaitMillis === undefined ? rule.maxWaitMillis : () => maxWaitMillis,
-    refused: (reason, limit) => new ConcurrencyLimitExceeded({ reason, limit })
-  }
-}
-
 /**
  * Makes a limiter. Throws `InvalidOption` when an option is invalid.
  *
@@ -364,17 +238,6 @@ export const make = (options: Options = {}): Effect.Effect<Service> => {
     Effect.sync(() => serviceOf(new ConcurrencyGate(valid, Context.get(context, Random.Random))))
   )
 }
-
-/**
- * The service of a gate.
- *
- * @internal
- */
-export const serviceOf = (gate: ConcurrencyGate<ConcurrencyLimitExceeded>): Service => ({
-  gate,
-  slot: Effect.withFiber(({ context }) => passing(gate, context)),
-  state: Effect.sync(() => ({ limit: gate.limit, inFlight: gate.inFlight, waiting: gate.waiting }))
-})
 
 const makeShared = (options?: Options) => watchedGate("ConcurrencyLimiter", make(options))
 

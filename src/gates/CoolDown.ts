@@ -10,49 +10,20 @@
  * @since 0.1.0
  */
 
-import type * as Clock from "effect/Clock"
 import type * as Config from "effect/Config"
 import * as Context from "effect/Context"
-import * as Data from "effect/Data"
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
-import { callable, checks, checksOf } from "../internal/checks.ts"
-import { hintOfError, hintOfValue } from "../internal/classification/resource.ts"
-import { monotonicMillis, wallMillis } from "../internal/clock.ts"
 import { configured } from "../internal/layerConfig.ts"
-import { validOptions } from "../internal/options.ts"
-import { Refused } from "../internal/refused.ts"
 import { asGate } from "../internal/shared.ts"
 import { watchedGate } from "../internal/sharing.ts"
 import type { InvalidOption } from "../InvalidOption.ts"
-import * as RetryInfo from "../RetryInfo.ts"
 import type * as SendGate from "../SendGate.ts"
-import { CoolDownGate, type CoolDownOptions, coolDownOptions } from "./internal/coolDownGate.ts"
+import { CoolDownGate, type CoolingDown, serviceOf, validated } from "./internal/coolDownGate.ts"
 
-/**
- * A send to a resource that is cooling down. It was not sent, and no policy retries it.
- *
- * @category errors
- * @since 0.1.0
- */
-export class CoolingDown extends Data.TaggedError("CoolingDown")<{
-  /** `"closed"` if the resource does not open in time, `"queue-full"` if `maxWaiters` were already waiting. */
-  readonly reason: "closed" | "queue-full"
-  /** When to try again: after the rest of the server's hint, plus a random share of it. */
-  readonly retryAfter: Duration.Duration
-}> {
-  readonly [Refused] = true
-  get [RetryInfo.TypeId](): RetryInfo.RetryInfo {
-    return RetryInfo.notRetryable
-  }
-  override get message(): string {
-    return this.reason === "closed"
-      ? `the resource is cooling down: try again in ${Duration.format(this.retryAfter)}`
-      : "too many sends are waiting for the resource to open"
-  }
-}
+export { CoolingDown } from "./internal/coolDownGate.ts"
 
 /**
  * How a cool-down is made.
@@ -133,29 +104,6 @@ export class CoolDown extends asGate(
   ({ gate }: Service) => gate
 ) {}
 
-const hintOf = ({ _tag, error, info, value }: SendGate.Outcome): Duration.Duration | undefined => {
-  if (info !== undefined) return info.retryAfter
-  const millis = _tag === "Success" ? hintOfValue(value, wallMillis) : hintOfError(error, wallMillis)
-  return millis === undefined ? undefined : Duration.millis(millis)
-}
-
-/**
- * The settings of a gate.
- *
- * @internal
- */
-export const validated = (
-  options: Options,
-  check = checksOf("CoolDown.make", options)
-): CoolDownOptions<CoolingDown> => {
-  const { hint = hintOf } = options
-  return {
-    ...validOptions(check, coolDownOptions, options),
-    hint: callable(check, "hint", hint, "a function of an outcome"),
-    refused: (reason, millis) => new CoolingDown({ reason, retryAfter: Duration.millis(Math.ceil(millis)) })
-  }
-}
-
 /**
  * Makes a cool-down. Throws `InvalidOption` when an option is invalid.
  *
@@ -168,26 +116,6 @@ export const make = (options: Options = {}): Effect.Effect<Service> => {
     Effect.sync(() => serviceOf(new CoolDownGate(valid, Context.get(context, Random.Random))))
   )
 }
-
-/**
- * The service of a gate.
- *
- * @internal
- */
-export const serviceOf = (gate: CoolDownGate<CoolingDown>): Service => ({
-  gate,
-  close: (hint) =>
-    Effect.clockWith((clock) =>
-      Effect.sync(() => gate.close(monotonicMillis(clock), checks("CoolDown.close").duration("hint", hint)))
-    ),
-  state: Effect.clockWith((clock: Clock.Clock) =>
-    Effect.sync(() => ({
-      phase: gate.phase,
-      remaining: Duration.millis(Math.max(0, gate.untilMillis - monotonicMillis(clock))),
-      waiting: gate.waiting
-    }))
-  )
-})
 
 const makeShared = (options?: Options) => watchedGate("CoolDown", make(options))
 

@@ -15,8 +15,7 @@
 import type * as Clock from "effect/Clock"
 import type * as Config from "effect/Config"
 import * as Context from "effect/Context"
-import * as Data from "effect/Data"
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import * as Layer from "effect/Layer"
@@ -27,36 +26,13 @@ import { monotonicMillis } from "../internal/clock.ts"
 import { isObject } from "../internal/invalidField.ts"
 import { configured } from "../internal/layerConfig.ts"
 import { type Valid as ValidOf, validOptions } from "../internal/options.ts"
-import { Refused } from "../internal/refused.ts"
 import { asGate } from "../internal/shared.ts"
 import { watched } from "../internal/sharing.ts"
 import type { InvalidOption } from "../InvalidOption.ts"
-import * as RetryInfo from "../RetryInfo.ts"
 import type * as SendGate from "../SendGate.ts"
-import { type Meter, TokenGate, type TokenOptions, tokenOptions } from "./internal/tokenGate.ts"
+import { TokenGate, type TokenLimitExceeded, type TokenOptions, tokenOptions } from "./internal/tokenGate.ts"
 
-/**
- * A send rejected for lack of tokens. It was not sent, and no policy retries it.
- *
- * @category errors
- * @since 0.1.0
- */
-export class TokenLimitExceeded extends Data.TaggedError("TokenLimitExceeded")<{
-  /** `"exceeded"` if there will not be enough in time, `"queue-full"` if `maxWaiters` were already waiting. */
-  readonly reason: "exceeded" | "queue-full"
-  /** When there could be enough for it: on current knowledge, if no other send is made. */
-  readonly retryAfter: Duration.Duration
-}> {
-  readonly [Refused] = true
-  get [RetryInfo.TypeId](): RetryInfo.RetryInfo {
-    return RetryInfo.notRetryable
-  }
-  override get message(): string {
-    return this.reason === "exceeded"
-      ? `the token or request limit is reached: try again in ${Duration.format(this.retryAfter)}`
-      : "too many sends are waiting for tokens"
-  }
-}
+export { TokenLimitExceeded } from "./internal/tokenGate.ts"
 
 /**
  * What a call used, in tokens. Without input or output it is not whole, and a send counts as estimated.
@@ -199,16 +175,6 @@ export const CurrentEstimate: Context.Reference<Estimate | undefined> = Context.
   { defaultValue: () => undefined }
 )
 
-/**
- * Counts the usage of a stream: see `RetryLlm.metered`.
- *
- * @internal
- */
-export const CurrentMeter: Context.Reference<Meter | undefined> = Context.Reference<Meter | undefined>(
-  "effect-retry/TokenLimiter/CurrentMeter",
-  { defaultValue: () => undefined }
-)
-
 /** A number is input and output together: for separate limits it is an upper bound of the input. */
 const expectedOf = (estimate: Estimate | undefined) =>
   typeof estimate === "number" ? { input: estimate, output: 0 } : estimate
@@ -270,9 +236,6 @@ export const estimate: {
  */
 export const usageOf: (value: unknown) => Usage | undefined = Facts.usageOf
 
-const refused: TokenOptions<TokenLimitExceeded>["refused"] = (reason, millis) =>
-  new TokenLimitExceeded({ reason, retryAfter: Duration.millis(Math.ceil(millis)) })
-
 type Valid = ValidOf<typeof tokenOptions>
 
 const timesOf = (
@@ -285,7 +248,7 @@ const timesOf = (
   return { perMillis, burstMillis, slackMillis, maxWaitMillis }
 }
 
-const validated = (options: Options): TokenOptions<TokenLimitExceeded> => {
+const validated = (options: Options): TokenOptions => {
   const check = checksOf("TokenLimiter.make", options)
   const valid = validOptions(check, tokenOptions, options)
   const { estimate = {}, usage = usageOf } = options
@@ -295,10 +258,8 @@ const validated = (options: Options): TokenOptions<TokenLimitExceeded> => {
     ...timesOf(check, options, valid),
     ceilings: limitNames.map((name) => valid[name]),
     estimate: { input, output },
-    usage: callable(check, "usage", usage, "a function of a value") as TokenOptions<TokenLimitExceeded>["usage"],
-    estimateOf: (context) => expectedOf(Context.get(context, CurrentEstimate)),
-    meterOf: (context) => Context.get(context, CurrentMeter),
-    refused
+    usage: callable(check, "usage", usage, "a function of a value") as TokenOptions["usage"],
+    estimateOf: (context) => expectedOf(Context.get(context, CurrentEstimate))
   }
 }
 
@@ -329,7 +290,7 @@ const makeGate = (options: Options = {}) => {
   return Effect.sync(() => new TokenGate(valid))
 }
 
-const serviceOf = (gate: TokenGate<TokenLimitExceeded>): Service => ({
+const serviceOf = (gate: TokenGate): Service => ({
   gate,
   state: Effect.clockWith((clock: Clock.Clock) =>
     Effect.sync(() => {
@@ -347,7 +308,7 @@ const serviceOf = (gate: TokenGate<TokenLimitExceeded>): Service => ({
 })
 
 /** The share that is left of the limit that is used most. */
-const remainingOf = (gate: TokenGate<TokenLimitExceeded>, clock: Clock.Clock): number =>
+const remainingOf = (gate: TokenGate, clock: Clock.Clock): number =>
   Math.min(
     ...gate.levels(monotonicMillis(clock)).map(({ limit, remaining }) => limit === Infinity ? 1 : remaining / limit)
   )

@@ -16,6 +16,7 @@ import { Unbegun } from "../drivers/internal/streamBeginning.ts"
 import { bringing } from "../engine/callContext.ts"
 import { compiledOf, fromCompiled } from "../engine/policy/policy.ts"
 import { withServices } from "../engine/policy/providedPolicy.ts"
+import { CurrentMeter } from "../gates/internal/tokenGate.ts"
 import * as TokenLimiter from "../gates/TokenLimiter.ts"
 import { Refused } from "../internal/refused.ts"
 import { shared } from "../internal/shared.ts"
@@ -71,7 +72,7 @@ const around = ({ bring, limiter, quota }: Shared, prompt: unknown) => (caller: 
 
 const references = [
   TokenLimiter.CurrentEstimate,
-  TokenLimiter.CurrentMeter,
+  CurrentMeter,
   RetryClassifier.CurrentClassifier,
   RetryObserver.CurrentObserver,
   RetryObserver.CurrentResource

@@ -15,8 +15,7 @@ import type * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import * as Backoff from "../Backoff.ts"
 import { untilBegun } from "../drivers/internal/streamBeginning.ts"
-import { Meter } from "../gates/internal/tokenGate.ts"
-import * as TokenLimiter from "../gates/TokenLimiter.ts"
+import { CurrentMeter, Meter } from "../gates/internal/tokenGate.ts"
 import { also, checksOf, rejectUnknown } from "../internal/checks.ts"
 import { get } from "../internal/tryGet.ts"
 import * as RetryPolicy from "../RetryPolicy.ts"
@@ -194,7 +193,7 @@ export const metered = <A, E, R>(self: Stream.Stream<A, E, R>): Stream.Stream<A,
       return self.pipe(
         Stream.tap((part) => Effect.sync(() => meter.see(part))),
         Stream.ensuring(Effect.sync(() => meter.end())),
-        Stream.provideService(TokenLimiter.CurrentMeter, meter)
+        Stream.provideService(CurrentMeter, meter)
       )
     })
   )

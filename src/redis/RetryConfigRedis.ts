@@ -115,7 +115,7 @@ const fleetOver = (connect: Connect): Fleet => ({
     check: checking(Limiter.validated),
     gate: (options, nowMillis) => new Limiter.SharedAdaptiveGate(options, nowMillis),
     join: (gate, options, owner) => {
-      const shared = gate as Limiter.SharedAdaptiveGate<any>
+      const shared = gate as Limiter.SharedAdaptiveGate
       const join = (valid: ReturnType<typeof Limiter.validated>) => Limiter.joined(shared, valid, connect)
       return joining(options, owner, join, () => shared.leave())
     }

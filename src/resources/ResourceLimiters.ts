@@ -22,7 +22,7 @@ import * as AdaptiveRateLimiter from "../gates/AdaptiveRateLimiter.ts"
 import type * as ClientThrottle from "../gates/ClientThrottle.ts"
 import type * as ConcurrencyLimiter from "../gates/ConcurrencyLimiter.ts"
 import type * as CoolDown from "../gates/CoolDown.ts"
-import { AdaptiveGate, initial } from "../gates/internal/adaptiveGate.ts"
+import * as Adaptive from "../gates/internal/adaptiveGate.ts"
 import * as Hedge from "../hedge/Hedge.ts"
 import { homeOf, serviceOf, validHome } from "../hedge/internal/hedgeOptions.ts"
 import type { Home } from "../hedge/internal/race.ts"
@@ -143,7 +143,7 @@ type QuotaLayer<R> = Layer.Layer<RetryQuota.RetryQuota, never, R>
 
 type MakeQuota<R> = (key: string, nowMillis: number) => MemoryStore | QuotaLayer<R>
 
-type MakeGate = (key: string, nowMillis: number) => AdaptiveGate<AdaptiveRateLimiter.RateLimitExceeded>
+type MakeGate = (key: string, nowMillis: number) => Adaptive.AdaptiveGate
 
 const isLayer = <R>(input: unknown): input is QuotaLayer<R> => Layer.isLayer(input)
 
@@ -178,10 +178,10 @@ const byKey = <Options extends object, Valid>(
 
 const limiterOf = (options: Options["limiter"] = {}): MakeGate | undefined => {
   if (options === "unlimited") return undefined
-  const validOf = byKey(options, (input) => AdaptiveRateLimiter.validated(input))
+  const validOf = byKey(options, (input) => Adaptive.validated(input))
   return (key, nowMillis) => {
-    const valid = validOf(key) ?? AdaptiveRateLimiter.validated({})
-    return new AdaptiveGate(valid, initial(valid, nowMillis))
+    const valid = validOf(key) ?? Adaptive.validated({})
+    return new Adaptive.AdaptiveGate(valid, Adaptive.initial(valid, nowMillis))
   }
 }
 
@@ -240,8 +240,8 @@ abstract class Kept<R> extends Entry implements Resource {
   get limiter(): AdaptiveRateLimiter.Service {
     const { limiter } = this.home.recipe
     return limiter === undefined
-      ? AdaptiveRateLimiter.unlimited
-      : AdaptiveRateLimiter.serviceOf(this.gate ??= limiter(this.key, this.sinceMillis))
+      ? Adaptive.unlimited
+      : Adaptive.serviceOf(this.gate ??= limiter(this.key, this.sinceMillis))
   }
 
   get concurrency(): Services["concurrency"] {

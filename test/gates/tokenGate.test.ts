@@ -6,7 +6,7 @@ import * as Clock from "effect/Clock"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
-import { Meter } from "../../src/gates/internal/tokenGate.ts"
+import { CurrentMeter, Meter } from "../../src/gates/internal/tokenGate.ts"
 import { gated } from "../utils/gated.ts"
 
 class Answered extends Data.TaggedError("Answered")<{ readonly status?: number; readonly headers?: object }> {}
@@ -239,7 +239,7 @@ describe("the gate of a token limiter", () => {
       const meter = new Meter(clock)
       meter.see({ usage: { input: 1 } })
       const { end, left, send, state } = yield* subject({ usage: told }, 400).pipe(
-        Effect.provideService(TokenLimiter.CurrentMeter, meter)
+        Effect.provideService(CurrentMeter, meter)
       )
       const inFlight = Effect.map(state, ({ inFlight }) => inFlight)
       yield* send("a")

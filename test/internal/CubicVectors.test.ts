@@ -3,7 +3,7 @@ import { AdaptiveRateLimiter } from "effect-retry"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
-import { AdaptiveGate } from "../../src/gates/internal/adaptiveGate.ts"
+import { AdaptiveGate, validated } from "../../src/gates/internal/adaptiveGate.ts"
 import * as Cubic from "../../src/internal/math/cubic.ts"
 import { millis } from "../utils/vectors.ts"
 import { clientSendingRate, constants, cubic } from "../vectors/cubic.ts"
@@ -100,7 +100,7 @@ describe("cubic", () => {
 
   it("continues on another curve from the next response on, if the constants change", () => {
     const [{ given }] = cubic
-    const options = AdaptiveRateLimiter.validated({})
+    const options = validated({})
     const gate = new AdaptiveGate({ ...options, cubic: config }, unbounded(given))
     const other = { ...config, beta: 0.5, scaleConstant: 1 }
     gate.change({ ...options, cubic: other })

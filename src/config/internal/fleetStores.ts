@@ -84,12 +84,12 @@ export interface Fleet {
   readonly limiter: {
     readonly check: Check
     /** A gate that can join. */
-    readonly gate: <E>(options: AdaptiveOptions<E>, nowMillis: number) => AdaptiveGate<E>
+    readonly gate: (options: AdaptiveOptions, nowMillis: number) => AdaptiveGate
     readonly join: (gate: SendGate<any>, options: FleetOptions, owner: Owner) => FleetPart
   }
   readonly coolDown: {
     readonly check: Check
-    readonly join: (gate: CoolDownGate<any>, options: FleetOptions, owner: Owner) => FleetPart
+    readonly join: (gate: CoolDownGate, options: FleetOptions, owner: Owner) => FleetPart
   }
 }
 

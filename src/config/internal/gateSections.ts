@@ -6,10 +6,11 @@ import * as AdaptiveRateLimiter from "../../gates/AdaptiveRateLimiter.ts"
 import * as ClientThrottle from "../../gates/ClientThrottle.ts"
 import * as ConcurrencyLimiter from "../../gates/ConcurrencyLimiter.ts"
 import * as CoolDown from "../../gates/CoolDown.ts"
-import { AdaptiveGate, type AdaptiveOptions, initial, limiterOptions } from "../../gates/internal/adaptiveGate.ts"
-import { ConcurrencyGate, concurrencyOptions, ruleOptions } from "../../gates/internal/concurrencyGate.ts"
-import { CoolDownGate, type CoolDownOptions, coolDownOptions } from "../../gates/internal/coolDownGate.ts"
-import { ThrottleGate, type ThrottleOptions, throttleOptions } from "../../gates/internal/throttleGate.ts"
+import * as Adaptive from "../../gates/internal/adaptiveGate.ts"
+import * as Concurrency from "../../gates/internal/concurrencyGate.ts"
+import { ruleOptions } from "../../gates/internal/concurrencyRule.ts"
+import * as Cooling from "../../gates/internal/coolDownGate.ts"
+import * as Throttle from "../../gates/internal/throttleGate.ts"
 import * as Hedge from "../../hedge/Hedge.ts"
 import type { HedgeBudget } from "../../hedge/internal/hedgeBudget.ts"
 import { homeOf, validCall, validHome } from "../../hedge/internal/hedgeOptions.ts"
@@ -46,9 +47,9 @@ class Switched<E, Options> implements SendGate<E>, Part {
   constructor(
     private readonly gate: Live<E, Options>,
     public isOn: boolean,
-    serviceOf: (self: any) => Context.Context<any>
+    servicesOf: (self: any) => Context.Context<any>
   ) {
-    const services = serviceOf(this)
+    const services = servicesOf(this)
     this.add = (context) => Context.merge(context, services) as AnyContext
   }
 
@@ -83,8 +84,6 @@ class Switched<E, Options> implements SendGate<E>, Part {
   }
 }
 
-type LimiterOptions = AdaptiveOptions<AdaptiveRateLimiter.RateLimitExceeded>
-
 const quota: Section = {
   keys: [...jsonNames(quotaOptions), "redis"],
   check: shareable("quota", validStore),
@@ -92,14 +91,14 @@ const quota: Section = {
 }
 
 const limiter: Section = {
-  keys: [...jsonNames(limiterOptions), "redis"],
-  check: shareable("limiter", AdaptiveRateLimiter.validated),
-  make: (input: Shareable<LimiterOptions> | undefined, owner) => {
-    const options = input?.options ?? AdaptiveRateLimiter.validated({})
+  keys: [...jsonNames(Adaptive.limiterOptions), "redis"],
+  check: shareable("limiter", Adaptive.validated),
+  make: (input: Shareable<Adaptive.AdaptiveOptions> | undefined, owner) => {
+    const options = input?.options ?? Adaptive.validated({})
     const nowMillis = monotonicMillis(Context.get(owner.context, Clock.Clock))
     const gate = Context.get(owner.context, CurrentFleet)?.limiter.gate(options, nowMillis) ??
-      new AdaptiveGate(options, initial(options, nowMillis))
-    const service = AdaptiveRateLimiter.serviceOf(gate)
+      new Adaptive.AdaptiveGate(options, Adaptive.initial(options, nowMillis))
+    const service = Adaptive.serviceOf(gate)
     const switched = new Switched(
       gate,
       input !== undefined,
@@ -123,14 +122,14 @@ const limited = ({ limit, ...input }: { readonly [key: string]: any }) => {
   const rule = limit === undefined ? ConcurrencyLimiter.adaptive(ofRule) : ConcurrencyLimiter.fixed(limit)
   return {
     rule: JSON.stringify([limit, ofRule]),
-    options: ConcurrencyLimiter.validated({ ...own, rule })
+    options: Concurrency.validated({ ...own, rule })
   }
 }
 
 type Limited = ReturnType<typeof limited>
 
 /** Keeps the limit it has found, as long as the rule is the same. */
-class LiveConcurrency extends ConcurrencyGate<ConcurrencyLimiter.ConcurrencyLimitExceeded> {
+class LiveConcurrency extends Concurrency.ConcurrencyGate {
   private rule: string
 
   constructor({ options, rule }: Limited, random: Random.Random) {
@@ -145,11 +144,11 @@ class LiveConcurrency extends ConcurrencyGate<ConcurrencyLimiter.ConcurrencyLimi
 }
 
 const concurrency: Section = {
-  keys: ["limit", ...ruleKeys, ...jsonNames(concurrencyOptions)],
+  keys: ["limit", ...ruleKeys, ...jsonNames(Concurrency.concurrencyOptions)],
   check: limited,
   make: (input: Limited | undefined, { context }) => {
     const gate = new LiveConcurrency(input ?? limited({}), Context.get(context, Random.Random))
-    const service = ConcurrencyLimiter.serviceOf(gate)
+    const service = Concurrency.serviceOf(gate)
     return new Switched(
       gate,
       input !== undefined,
@@ -159,14 +158,14 @@ const concurrency: Section = {
 }
 
 const coolDown: Section = {
-  keys: [...jsonNames(coolDownOptions), "redis"],
-  check: shareable("coolDown", CoolDown.validated),
-  make: (input: Shareable<CoolDownOptions<CoolDown.CoolingDown>> | undefined, owner) => {
-    const gate = new CoolDownGate<CoolDown.CoolingDown>(
-      input?.options ?? CoolDown.validated({}),
+  keys: [...jsonNames(Cooling.coolDownOptions), "redis"],
+  check: shareable("coolDown", Cooling.validated),
+  make: (input: Shareable<Cooling.CoolDownOptions> | undefined, owner) => {
+    const gate = new Cooling.CoolDownGate(
+      input?.options ?? Cooling.validated({}),
       Context.get(owner.context, Random.Random)
     )
-    const service = CoolDown.serviceOf(gate)
+    const service = Cooling.serviceOf(gate)
     const switched = new Switched(
       gate,
       input !== undefined,
@@ -177,17 +176,17 @@ const coolDown: Section = {
 }
 
 const throttle: Section = {
-  keys: jsonNames(throttleOptions),
-  check: (input) => ClientThrottle.validated(input),
-  make: (input: ThrottleOptions<ClientThrottle.ClientThrottled> | undefined, { context }) => {
-    const options = input ?? ClientThrottle.validated({})
+  keys: jsonNames(Throttle.throttleOptions),
+  check: (input) => Throttle.validated(input),
+  make: (input: Throttle.ThrottleOptions | undefined, { context }) => {
+    const options = input ?? Throttle.validated({})
     const nowMillis = monotonicMillis(Context.get(context, Clock.Clock))
-    const gate = new ThrottleGate<ClientThrottle.ClientThrottled>(
+    const gate = new Throttle.ThrottleGate(
       options,
       Context.get(context, Random.Random),
       nowMillis
     )
-    const service = ClientThrottle.serviceOf(gate)
+    const service = Throttle.serviceOf(gate)
     return new Switched(
       gate,
       input !== undefined,

@@ -1,12 +1,41 @@
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
-import type * as Effect from "effect/Effect"
-import { monotonicMillis } from "../../internal/clock.ts"
+import * as Data from "effect/Data"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import { also, type Checks, checksOf, rejectUnknown } from "../../internal/checks.ts"
+import { clockOf, monotonicMillis } from "../../internal/clock.ts"
+import { isObject } from "../../internal/invalidField.ts"
 import * as Cubic from "../../internal/math/cubic.ts"
 import * as Options from "../../internal/options.ts"
+import { Refused } from "../../internal/refused.ts"
 import { Stateful } from "../../internal/savedState.ts"
 import { Waiters } from "../../internal/tokenLine.ts"
+import * as RetryInfo from "../../RetryInfo.ts"
 import type { Gauge, Outcome, Pass, Send, SendGate } from "../../SendGate.ts"
+
+/**
+ * A send rejected because there was no token, or no place in the queue. It was not sent, and no policy retries it.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class RateLimitExceeded extends Data.TaggedError("RateLimitExceeded")<{
+  /** `"no-token"` when the limiter fails fast, `"queue-full"` when `maxWaiters` are already waiting. */
+  readonly reason: "no-token" | "queue-full"
+  /** When the bucket will hold a token, if no other send takes it first. */
+  readonly retryAfter: Duration.Duration
+}> {
+  readonly [Refused] = true
+  get [RetryInfo.TypeId](): RetryInfo.RetryInfo {
+    return RetryInfo.notRetryable
+  }
+  override get message(): string {
+    return this.reason === "no-token"
+      ? `no send token for another ${Duration.format(this.retryAfter)}`
+      : "too many sends are waiting for a token"
+  }
+}
 
 /** The options of a limiter. */
 export const limiterOptions = {
@@ -22,17 +51,52 @@ export const limiterOptions = {
 }
 
 /** Valid options of a limiter. */
-export interface AdaptiveOptions<E> extends Pick<Options.Valid<typeof limiterOptions>, "maxWaiters" | "onExceeded"> {
+export interface AdaptiveOptions extends Pick<Options.Valid<typeof limiterOptions>, "maxWaiters" | "onExceeded"> {
   readonly cubic: Cubic.CubicConfig
   readonly restore?: Cubic.Saved | undefined
-  /** The error of a send when there is no token for this many milliseconds. */
-  readonly refused: (reason: "no-token" | "queue-full", millis: number) => E
+}
+
+/** What a saved state begins with. The rest of it follows from that. */
+const restored = (check: Checks, restore: unknown): Cubic.Saved | undefined => {
+  if (restore === undefined) return undefined
+  if (!isObject(restore)) return check.reject("restore", restore, "an object")
+  const { enabled } = restore
+  if (typeof enabled !== "boolean") return check.reject("restore.enabled", enabled, "true or false")
+  also(check, ...["enabled", "maxCapacity", "timeWindow", "waiting"].map((name) => `restore.${name}`))
+  const amount = (field: string) => check.amount(`restore.${field}`, restore[field] as number)
+  const saved = {
+    enabled,
+    tokens: amount("capacity"),
+    fillRate: amount("fillRate"),
+    measuredTxRate: amount("measuredTxRate"),
+    lastMaxRate: amount("lastMaxRate"),
+    sinceThrottle: amount("sinceThrottle")
+  }
+  return rejectUnknown(check, restore, saved, "restore.")
+}
+
+/** Options with their defaults, checked. */
+export const validated = (
+  options: Options.Inputs<typeof limiterOptions>,
+  check = checksOf("AdaptiveRateLimiter.make", options)
+): AdaptiveOptions => {
+  const { maxWaiters, measurementBucketDurationMillis, onExceeded, ...curve } = Options.validOptions(
+    check,
+    limiterOptions,
+    options
+  )
+  return {
+    restore: restored(check, options.restore),
+    cubic: { ...curve, measurementBucketSeconds: Math.max(1e-6, measurementBucketDurationMillis) / 1000 },
+    onExceeded,
+    maxWaiters
+  }
 }
 
 const gauges: ReadonlyArray<Gauge> = [{
   name: "retry_fill_rate",
   description: "Send tokens that flow into the adaptive limiter per second",
-  read: (gate: AdaptiveGate<unknown>) => gate.fillRate
+  read: (gate: AdaptiveGate) => gate.fillRate
 }]
 
 /** How long the resource counts as strained after a throttle: as long as after a cut of a concurrency limit. */
@@ -40,7 +104,7 @@ const strainedMillis = 10_000
 
 /** The state that a limiter begins with. */
 export const initial = (
-  { cubic, restore }: Pick<AdaptiveOptions<unknown>, "cubic" | "restore">,
+  { cubic, restore }: Pick<AdaptiveOptions, "cubic" | "restore">,
   nowMillis: number
 ): Cubic.Cubic => {
   const now = nowMillis / 1000
@@ -48,13 +112,13 @@ export const initial = (
 }
 
 /** The gate of the adaptive limiter: from the first throttle on, a send takes a token, refilled at the CUBIC rate. */
-export class AdaptiveGate<E> extends Stateful<Cubic.Cubic> implements SendGate<E>, Pass {
+export class AdaptiveGate extends Stateful<Cubic.Cubic> implements SendGate<RateLimitExceeded>, Pass {
   /** The sends waiting for a token, created for the first. */
   protected waiters: Waiters | undefined = undefined
   /** The pass of a send that took a token, created for the first. */
   private paid: Pass | undefined = undefined
 
-  constructor(protected options: AdaptiveOptions<E>, state: Cubic.Cubic) {
+  constructor(protected options: AdaptiveOptions, state: Cubic.Cubic) {
     super(state)
   }
 
@@ -79,18 +143,18 @@ export class AdaptiveGate<E> extends Stateful<Cubic.Cubic> implements SendGate<E
   }
 
   /** Switches to other options, keeping the rate it has found. */
-  change(options: AdaptiveOptions<E>): void {
+  change(options: AdaptiveOptions): void {
     this.use(options)
     this.waiters?.wakeHead()
   }
 
   /** From now on along the curve of these options. */
-  protected use(options: AdaptiveOptions<E>): void {
+  protected use(options: AdaptiveOptions): void {
     this.options = options
     this.state = Cubic.aim(this.state, options.cubic)
   }
 
-  enter(send: Send): void | Effect.Effect<void, E> {
+  enter(send: Send): void | Effect.Effect<void, RateLimitExceeded> {
     if (!this.state.curve.enabled) return send.hold(this)
     const clock = Context.get(send.context, Clock.Clock)
     const paid = this.paid ??= { settle: (outcome) => this.settle(outcome), cancel: () => this.putBack() }
@@ -154,10 +218,57 @@ export class AdaptiveGate<E> extends Stateful<Cubic.Cubic> implements SendGate<E
     return isThere ? 0 : Cubic.millisUntilToken(this.state)
   }
 
-  private refusal(millis: number): E | undefined {
-    const { maxWaiters, refused, onExceeded } = this.options
+  private refusal(millis: number): RateLimitExceeded | undefined {
+    const { maxWaiters, onExceeded } = this.options
     const reason = onExceeded === "fail" ? "no-token" : this.waiting >= maxWaiters ? "queue-full" : undefined
     if (reason === undefined) return undefined
-    return refused(reason, millis + Math.ceil(this.waiting / this.state.fillRate * 1000))
+    const retryAfter = Duration.millis(millis + Math.ceil(this.waiting / this.state.fillRate * 1000))
+    return new RateLimitExceeded({ reason, retryAfter })
   }
+}
+
+/** The service of a gate. */
+export const serviceOf = (gate: AdaptiveGate) => ({
+  acquire: Effect.withFiber(({ context }) => {
+    const clock = Context.get(context, Clock.Clock)
+    return gate.enter({ attempt: 1, context, nowMillis: monotonicMillis(clock), hold: () => undefined }) ?? Effect.void
+  }),
+  update: (throttled: boolean) =>
+    Effect.withFiber((fiber) => Effect.sync(() => gate.update(throttled, monotonicMillis(clockOf(fiber))))),
+  state: Effect.withFiber((fiber) =>
+    Effect.sync(() => {
+      const nowMillis = monotonicMillis(clockOf(fiber))
+      const { curve, fillRate, maxTokens, measuredTxRate, tokens } = gate.stateAt(nowMillis)
+      return {
+        enabled: curve.enabled,
+        capacity: tokens,
+        maxCapacity: maxTokens,
+        fillRate,
+        measuredTxRate,
+        lastMaxRate: curve.lastMaxRate,
+        sinceThrottle: curve.enabled ? Math.max(0, nowMillis / 1000 - curve.lastThrottleTime) : 0,
+        timeWindow: curve.timeWindow,
+        waiting: gate.waiting
+      }
+    })
+  ),
+  gate
+})
+
+/** The service of a limiter that never limits. */
+export const unlimited = {
+  acquire: Effect.void,
+  update: () => Effect.void,
+  state: /* @__PURE__ */ Effect.succeed({
+    enabled: false,
+    capacity: Infinity,
+    maxCapacity: Infinity,
+    fillRate: Infinity,
+    measuredTxRate: 0,
+    lastMaxRate: 0,
+    sinceThrottle: 0,
+    timeWindow: 0,
+    waiting: 0
+  }),
+  gate: undefined
 }

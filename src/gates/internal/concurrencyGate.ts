@@ -1,42 +1,53 @@
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
+import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import type * as Random from "effect/Random"
+import { passing } from "../../engine/scopedPass.ts"
+import { checksOf } from "../../internal/checks.ts"
 import { findCause, isFinalCause } from "../../internal/classification/errorCodes.ts"
 import { isTooSlow } from "../../internal/classification/resource.ts"
 import { statusOf } from "../../internal/classification/wire.ts"
 import { monotonicMillis } from "../../internal/clock.ts"
 import type { ConcurrencySample } from "../../internal/math/concurrencyLimit.ts"
 import * as Options from "../../internal/options.ts"
-import { isRefusal } from "../../internal/refused.ts"
+import { isRefusal, Refused } from "../../internal/refused.ts"
 import { Stateful } from "../../internal/savedState.ts"
 import { Line, type Moment } from "../../internal/waitingLine.ts"
+import * as RetryInfo from "../../RetryInfo.ts"
 import type { Gauge, Outcome, Pass, Send, SendGate } from "../../SendGate.ts"
+import { adaptiveRule, type ConcurrencyRule, ruleOf } from "./concurrencyRule.ts"
 
-/** What changes a limit. */
-interface ConcurrencyRule<State> {
-  readonly initial: State
-  readonly initialLimit: number
-  /** How many sends may be in flight. Below 1, at most one, with a pause after it. `undefined`: it cannot say. */
-  readonly limit: (state: State) => number | undefined
-  readonly next: (state: State, sample: ConcurrencySample) => State
-  /** Whether sends made now are timed. */
-  readonly isTimed: (state: State) => boolean
-  readonly pauseMillis: (state: State, random: number) => number
-  /** The state after a final failure that is no drop. */
-  readonly answered: (state: State) => State
-  /** Whether retries are sent now. */
-  readonly admitsRetries: (state: State, sinceDropMillis: number) => boolean
-}
-
-/** The options of an adaptive limit. */
-export const ruleOptions = {
-  initial: Options.positive(20),
-  minimum: Options.positive(0.1),
-  maximum: Options.positive(1000),
-  increase: Options.positive(0.25),
-  decrease: Options.fraction(0.7),
-  slowerThan: Options.positiveDuration(Infinity)
+/**
+ * A send rejected because there was no free slot, or a retry because sends time out. It was not sent (attempts before it
+ * were), and no policy retries it.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class ConcurrencyLimitExceeded extends Data.TaggedError("ConcurrencyLimitExceeded")<{
+  /**
+   * `"full"` when no slot was freed in time, `"queue-full"` when `maxWaiters` were already waiting, `"timing-out"` for a
+   * retry while sends time out.
+   */
+  readonly reason: "full" | "queue-full" | "timing-out"
+  /** The limit. Below 1, one send is made at a time, with pauses between. */
+  readonly limit: number
+}> {
+  readonly [Refused] = true
+  get [RetryInfo.TypeId](): RetryInfo.RetryInfo {
+    return RetryInfo.notRetryable
+  }
+  override get message(): string {
+    switch (this.reason) {
+      case "full":
+        return `no free slot: at most ${Math.max(1, Math.floor(this.limit))} sends may be in flight`
+      case "queue-full":
+        return "too many sends are waiting for a slot"
+      case "timing-out":
+        return "no retry while sends time out"
+    }
+  }
 }
 
 const isTimeout = ({ error, info }: Outcome): boolean => info?.timeout === true || isTooSlow(error)
@@ -57,21 +68,34 @@ export const concurrencyOptions = {
 }
 
 /** What an outcome is for a rule; `undefined` if it is nothing. */
-export const outcomesBy = (isDrop: (outcome: Outcome) => boolean) => (outcome: Outcome) => {
+const outcomesBy = (isDrop: (outcome: Outcome) => boolean) => (outcome: Outcome) => {
   if (outcome._tag === "Success") return "success"
   if (outcome._tag === "Unknown" || !isDrop(outcome)) return undefined
   return isTimeout(outcome) ? "timeout" : "refusal"
 }
 
 /** Valid options of a limiter. */
-export interface ConcurrencyOptions<E>
+export interface ConcurrencyOptions
   extends Pick<Options.Valid<typeof concurrencyOptions>, "onExceeded" | "maxWaiters" | "order">
 {
   readonly rule: ConcurrencyRule<any>
   /** What an outcome is for the rule; `undefined` if it is nothing. */
   readonly outcomeOf: (outcome: Outcome) => ConcurrencySample["outcome"] | undefined
   readonly maxWaitMillis: (rule: any) => number
-  readonly refused: (reason: "full" | "queue-full" | "timing-out", limit: number) => E
+}
+
+/** Options with their defaults, checked. */
+export const validated = (options: Options.Inputs<typeof concurrencyOptions>): ConcurrencyOptions => {
+  const check = checksOf("ConcurrencyLimiter.make", options)
+  const { isDrop, maxWaitMillis, ...valid } = Options.validOptions(check, concurrencyOptions, options)
+  const { rule: input = adaptiveRule() } = options
+  const rule = ruleOf(check, input)
+  return {
+    ...valid,
+    rule,
+    outcomeOf: outcomesBy(isDrop),
+    maxWaitMillis: maxWaitMillis === undefined ? rule.maxWaitMillis : () => maxWaitMillis
+  }
 }
 
 /** For a limit of at least 1, which does not need the time. */
@@ -80,7 +104,7 @@ const any: Moment = { nowMillis: -Infinity }
 /** A send that has passed. Untimed sends share one until the limit is cut. */
 class Slot implements Pass {
   constructor(
-    private readonly gate: ConcurrencyGate<unknown>,
+    private readonly gate: ConcurrencyGate,
     private readonly cuts: number,
     private readonly sentMillis: number | undefined
   ) {}
@@ -118,30 +142,30 @@ const gauges: ReadonlyArray<Gauge> = [
   {
     name: "retry_concurrency_limit",
     description: "How many sends may be in flight",
-    read: (gate: ConcurrencyGate<unknown>) => gate.limit
+    read: (gate: ConcurrencyGate) => gate.limit
   },
   {
     name: "retry_concurrency_in_flight",
     description: "Sends in flight",
-    read: (gate: ConcurrencyGate<unknown>) => gate.inFlight
+    read: (gate: ConcurrencyGate) => gate.inFlight
   },
   {
     name: "retry_concurrency_waiting",
     description: "Sends that wait for a slot",
-    read: (gate: ConcurrencyGate<unknown>) => gate.waiting
+    read: (gate: ConcurrencyGate) => gate.waiting
   }
 ]
 
 /** The gate of a concurrency limiter: it bounds the sends in flight. */
-export class ConcurrencyGate<E> extends Stateful<Level> implements SendGate<E> {
+export class ConcurrencyGate extends Stateful<Level> implements SendGate<ConcurrencyLimitExceeded> {
   readonly name = "ConcurrencyLimiter"
   readonly order = 300
   /** Sends that have passed and not ended. Not in the record: two records per send would cost 8 % of a success. */
   inFlight = 0
   private untimed: Slot
-  private readonly line: Line<E>
+  private readonly line: Line<ConcurrencyLimitExceeded>
 
-  constructor(private options: ConcurrencyOptions<E>, private readonly random: Random.Random) {
+  constructor(private options: ConcurrencyOptions, private readonly random: Random.Random) {
     const { rule } = options
     super({
       rule: rule.initial,
@@ -151,7 +175,7 @@ export class ConcurrencyGate<E> extends Stateful<Level> implements SendGate<E> {
       pausedUntilMillis: -Infinity
     })
     this.untimed = new Slot(this, 0, undefined)
-    this.line = new Line<E>({
+    this.line = new Line<ConcurrencyLimitExceeded>({
       order: options.order,
       maxWaiters: options.maxWaiters,
       maxWaitMillis: () => this.options.maxWaitMillis(this.state.rule),
@@ -160,7 +184,7 @@ export class ConcurrencyGate<E> extends Stateful<Level> implements SendGate<E> {
         return pausedUntilMillis > now ? pausedUntilMillis - now : Infinity
       },
       isOpen: (at) => this.isOpen(at),
-      refused: (reason) => options.refused(reason, this.limit)
+      refused: (reason) => this.refusal(reason)
     })
   }
 
@@ -169,7 +193,7 @@ export class ConcurrencyGate<E> extends Stateful<Level> implements SendGate<E> {
   }
 
   /** Switches to other options. Sends in flight still count; a different rule starts from its initial state. */
-  follow(options: ConcurrencyOptions<E>, isOtherRule: boolean): void {
+  follow(options: ConcurrencyOptions, isOtherRule: boolean): void {
     this.options = isOtherRule ? options : { ...options, rule: this.options.rule }
     this.line.change({ order: options.order, maxWaiters: options.maxWaiters })
     if (!isOtherRule) return
@@ -188,15 +212,15 @@ export class ConcurrencyGate<E> extends Stateful<Level> implements SendGate<E> {
     return this.line.size
   }
 
-  enter(send: Send): void | Effect.Effect<void, E> {
+  enter(send: Send): void | Effect.Effect<void, ConcurrencyLimitExceeded> {
     const { droppedAtMillis, rule } = this.state
     if (
       send.failureClass !== undefined && !this.options.rule.admitsRetries(rule, send.nowMillis - droppedAtMillis)
     ) {
-      return Effect.fail(this.options.refused("timing-out", this.limit))
+      return Effect.fail(this.refusal("timing-out"))
     }
     if (this.line.size === 0 && this.isOpen(send)) return this.hold(send)
-    if (this.options.onExceeded === "fail") return Effect.fail(this.options.refused("full", this.limit))
+    if (this.options.onExceeded === "fail") return Effect.fail(this.refusal("full"))
     return this.line.wait(send.context, () => this.hold(send, Context.get(send.context, Clock.Clock)))
   }
 
@@ -257,6 +281,10 @@ export class ConcurrencyGate<E> extends Stateful<Level> implements SendGate<E> {
     this.state = { rule, limit, cuts, droppedAtMillis, pausedUntilMillis }
   }
 
+  private refusal(reason: ConcurrencyLimitExceeded["reason"]): ConcurrencyLimitExceeded {
+    return new ConcurrencyLimitExceeded({ reason, limit: this.limit })
+  }
+
   private isOpen(at: Moment): boolean {
     const { limit, pausedUntilMillis } = this.state
     return limit >= 1 ? this.inFlight < Math.floor(limit) : this.inFlight === 0 && at.nowMillis >= pausedUntilMillis
@@ -272,3 +300,10 @@ export class ConcurrencyGate<E> extends Stateful<Level> implements SendGate<E> {
     send.hold(new Slot(this, cuts, sentMillis))
   }
 }
+
+/** The service of a gate. */
+export const serviceOf = (gate: ConcurrencyGate) => ({
+  gate,
+  slot: Effect.withFiber(({ context }) => passing(gate, context)),
+  state: Effect.sync(() => ({ limit: gate.limit, inFlight: gate.inFlight, waiting: gate.waiting }))
+})

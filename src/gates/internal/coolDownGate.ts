@@ -1,14 +1,51 @@
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
+import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Random from "effect/Random"
-import { monotonicMillis } from "../../internal/clock.ts"
+import { callable, checks, checksOf } from "../../internal/checks.ts"
+import { hintOfError, hintOfValue } from "../../internal/classification/resource.ts"
+import { monotonicMillis, wallMillis } from "../../internal/clock.ts"
 import { type Linked, List } from "../../internal/linkedList.ts"
-import { count, duration, inCode, positiveDuration, share, type Valid } from "../../internal/options.ts"
+import {
+  count,
+  duration,
+  inCode,
+  type Inputs,
+  positiveDuration,
+  share,
+  type Valid,
+  validOptions
+} from "../../internal/options.ts"
+import { Refused } from "../../internal/refused.ts"
 import { Stateful } from "../../internal/savedState.ts"
 import { Line } from "../../internal/waitingLine.ts"
+import * as RetryInfo from "../../RetryInfo.ts"
 import type { Gauge, Outcome, Pass, Send, SendGate } from "../../SendGate.ts"
+
+/**
+ * A send to a resource that is cooling down. It was not sent, and no policy retries it.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class CoolingDown extends Data.TaggedError("CoolingDown")<{
+  /** `"closed"` if the resource does not open in time, `"queue-full"` if `maxWaiters` were already waiting. */
+  readonly reason: "closed" | "queue-full"
+  /** When to try again: after the rest of the server's hint, plus a random share of it. */
+  readonly retryAfter: Duration.Duration
+}> {
+  readonly [Refused] = true
+  get [RetryInfo.TypeId](): RetryInfo.RetryInfo {
+    return RetryInfo.notRetryable
+  }
+  override get message(): string {
+    return this.reason === "closed"
+      ? `the resource is cooling down: try again in ${Duration.format(this.retryAfter)}`
+      : "too many sends are waiting for the resource to open"
+  }
+}
 
 /** The options of a cool-down. */
 export const coolDownOptions = {
@@ -21,9 +58,26 @@ export const coolDownOptions = {
 }
 
 /** Valid options of a cool-down. */
-export interface CoolDownOptions<E> extends Valid<typeof coolDownOptions> {
+export interface CoolDownOptions extends Valid<typeof coolDownOptions> {
   readonly hint: (outcome: Outcome) => Duration.Duration | undefined
-  readonly refused: (reason: "closed" | "queue-full", millis: number) => E
+}
+
+const hintOf = ({ _tag, error, info, value }: Outcome): Duration.Duration | undefined => {
+  if (info !== undefined) return info.retryAfter
+  const millis = _tag === "Success" ? hintOfValue(value, wallMillis) : hintOfError(error, wallMillis)
+  return millis === undefined ? undefined : Duration.millis(millis)
+}
+
+/** Options with their defaults, checked. */
+export const validated = (
+  options: Inputs<typeof coolDownOptions>,
+  check = checksOf("CoolDown.make", options)
+): CoolDownOptions => {
+  const { hint = hintOf } = options
+  return {
+    ...validOptions(check, coolDownOptions, options),
+    hint: callable(check, "hint", hint, "a function of an outcome")
+  }
 }
 
 /** One send per millisecond would hold back a process that has made so many in turn. */
@@ -44,15 +98,15 @@ export interface Peers {
 }
 
 /** A send that has passed. Those that pass freely share one. */
-class Passage<E> implements Pass, Linked<Passage<E>> {
+class Passage implements Pass, Linked<Passage> {
   list: List<any> | undefined = undefined
-  previous: Passage<E> | undefined = undefined
-  next: Passage<E> | undefined = undefined
+  previous: Passage | undefined = undefined
+  next: Passage | undefined = undefined
 
   constructor(
-    private readonly gate: CoolDownGate<E>,
+    private readonly gate: CoolDownGate,
     /** Sends in progress since the closing that it follows. It is among them as long as it holds a place. */
-    readonly sends: List<Passage<E>>,
+    readonly sends: List<Passage>,
     readonly sentMillis: number
   ) {}
 
@@ -126,7 +180,7 @@ const phases = { free: 0, opening: 1, closed: 2 }
 const gauges: ReadonlyArray<Gauge> = [{
   name: "retry_cool_down_phase",
   description: "The cool-down: 0 free, 1 opening, 2 closed",
-  read: (gate: CoolDownGate<unknown>) => phases[gate.phase]
+  read: (gate: CoolDownGate) => phases[gate.phase]
 }]
 
 /**
@@ -135,18 +189,18 @@ const gauges: ReadonlyArray<Gauge> = [{
  * A send that was refused may come back, so it counts as wanted; one that was interrupted while it waited is gone. A
  * send that does not end holds its place for the probe time.
  */
-export class CoolDownGate<E> extends Stateful<Cooling> implements SendGate<E> {
+export class CoolDownGate extends Stateful<Cooling> implements SendGate<CoolingDown> {
   readonly name = "CoolDown"
   readonly order = 100
   /** Sends in progress since it was last closed: a list, from which one is removed in one step. */
-  private sends = new List<Passage<E>>()
-  private readonly free = new Passage<E>(this, new List(), -Infinity)
+  private sends = new List<Passage>()
+  private readonly free = new Passage(this, new List(), -Infinity)
   peers: Peers | undefined = undefined
-  private readonly line: Line<E>
+  private readonly line: Line<CoolingDown>
 
-  constructor(private options: CoolDownOptions<E>, private readonly random: Random.Random) {
+  constructor(private options: CoolDownOptions, private readonly random: Random.Random) {
     super(free)
-    this.line = new Line<E>({
+    this.line = new Line<CoolingDown>({
       order: "fifo",
       maxWaiters: options.maxWaiters,
       // A send waits out the rest of the hint, and then for its turn.
@@ -179,7 +233,7 @@ export class CoolDownGate<E> extends Stateful<Cooling> implements SendGate<E> {
   }
 
   /** Switches to other options: what is closed stays closed. */
-  change(options: CoolDownOptions<E>): void {
+  change(options: CoolDownOptions): void {
     this.options = options
     this.line.change({ maxWaiters: options.maxWaiters })
   }
@@ -190,7 +244,7 @@ export class CoolDownGate<E> extends Stateful<Cooling> implements SendGate<E> {
     this.line.signal()
   }
 
-  enter(send: Send): void | Effect.Effect<void, E> {
+  enter(send: Send): void | Effect.Effect<void, CoolingDown> {
     if (this.phase === "free") {
       this.peers?.sent()
       return send.hold(this.free)
@@ -218,7 +272,7 @@ export class CoolDownGate<E> extends Stateful<Cooling> implements SendGate<E> {
     return this.phase !== "free"
   }
 
-  complete(passage: Passage<E>, outcome: Outcome): void {
+  complete(passage: Passage, outcome: Outcome): void {
     this.sends.remove(passage)
     const hintMillis = this.hintMillis(outcome)
     if (hintMillis > 0) return this.close(outcome.nowMillis, hintMillis)
@@ -229,7 +283,7 @@ export class CoolDownGate<E> extends Stateful<Cooling> implements SendGate<E> {
     this.line.signal()
   }
 
-  canceled(passage: Passage<E>): void {
+  canceled(passage: Passage): void {
     if (!this.sends.remove(passage)) return
     this.state = { ...this.state, lastMillis: -Infinity }
     this.line.signal()
@@ -337,14 +391,31 @@ export class CoolDownGate<E> extends Stateful<Cooling> implements SendGate<E> {
     send.hold(passage)
   }
 
-  private refusal(reason: "closed" | "queue-full", now: number): E {
+  private refusal(reason: "closed" | "queue-full", now: number): CoolingDown {
     this.serve()
     const { spreadMillis, untilMillis } = this.state
     const rest = Math.max(0, untilMillis - now)
-    return this.options.refused(reason, rest + this.random.nextDoubleUnsafe() * spreadMillis)
+    const millis = Math.ceil(rest + this.random.nextDoubleUnsafe() * spreadMillis)
+    return new CoolingDown({ reason, retryAfter: Duration.millis(millis) })
   }
 
   private serve(): void {
     this.state = { ...this.state, served: this.state.served + 1 }
   }
 }
+
+/** The service of a gate. */
+export const serviceOf = (gate: CoolDownGate) => ({
+  gate,
+  close: (hint: Duration.Input) =>
+    Effect.clockWith((clock) =>
+      Effect.sync(() => gate.close(monotonicMillis(clock), checks("CoolDown.close").duration("hint", hint)))
+    ),
+  state: Effect.clockWith((clock: Clock.Clock) =>
+    Effect.sync(() => ({
+      phase: gate.phase,
+      remaining: Duration.millis(Math.max(0, gate.untilMillis - monotonicMillis(clock))),
+      waiting: gate.waiting
+    }))
+  )
+})

@@ -1,9 +1,43 @@
+import type * as Clock from "effect/Clock"
+import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import type * as Random from "effect/Random"
+import { checksOf } from "../../internal/checks.ts"
+import { monotonicMillis } from "../../internal/clock.ts"
 import { Window } from "../../internal/math/slidingWindow.ts"
-import { callback, factor, positiveDuration, share, type Valid, word } from "../../internal/options.ts"
+import {
+  callback,
+  factor,
+  type Inputs,
+  positiveDuration,
+  share,
+  type Valid,
+  validOptions,
+  word
+} from "../../internal/options.ts"
+import { Refused } from "../../internal/refused.ts"
 import { isRejected } from "../../internal/rejection.ts"
+import * as RetryInfo from "../../RetryInfo.ts"
 import type { Outcome, Pass, Send, SendGate } from "../../SendGate.ts"
+
+/**
+ * A send rejected by the throttle. It was not sent, and no policy retries it.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class ClientThrottled extends Data.TaggedError("ClientThrottled")<{
+  /** The share of sends being rejected at that moment: above 0, at most 1. */
+  readonly rejection: number
+}> {
+  readonly [Refused] = true
+  get [RetryInfo.TypeId](): RetryInfo.RetryInfo {
+    return RetryInfo.notRetryable
+  }
+  override get message(): string {
+    return `the service rejects so many sends that ${Math.round(100 * this.rejection)} % are not made`
+  }
+}
 
 /** The options of a throttle. */
 export const throttleOptions = {
@@ -15,9 +49,11 @@ export const throttleOptions = {
 }
 
 /** Valid options of a throttle. */
-export interface ThrottleOptions<E> extends Valid<typeof throttleOptions> {
-  readonly refused: (rejection: number) => E
-}
+export type ThrottleOptions = Valid<typeof throttleOptions>
+
+/** Options with their defaults, checked. */
+export const validated = (options: Inputs<typeof throttleOptions>): ThrottleOptions =>
+  validOptions(checksOf("ClientThrottle.make", options), throttleOptions, options)
 
 /** A tenth of the window, and the pass of the sends let through in it. */
 class Slice implements Pass {
@@ -26,7 +62,7 @@ class Slice implements Pass {
   isOver = false
 
   constructor(
-    private readonly gate: ThrottleGate<unknown>,
+    private readonly gate: ThrottleGate,
     /** Whether the gate still counts in the same way as when the sends were let through. */
     private readonly era: object
   ) {}
@@ -41,7 +77,7 @@ class Slice implements Pass {
 }
 
 /** The gate of a throttle: it rejects at random as many sends as the service seems to reject. */
-export class ThrottleGate<E> implements SendGate<E> {
+export class ThrottleGate implements SendGate<ClientThrottled> {
   readonly name = "ClientThrottle"
   readonly order = 200
   private requests = 0
@@ -50,12 +86,12 @@ export class ThrottleGate<E> implements SendGate<E> {
   era = {}
   private window: Window<Slice>
 
-  constructor(private options: ThrottleOptions<E>, private readonly random: Random.Random, nowMillis: number) {
+  constructor(private options: ThrottleOptions, private readonly random: Random.Random, nowMillis: number) {
     this.window = this.counting(nowMillis)
   }
 
   /** Switches to other options, keeping its counts if they are counted as before. */
-  change(options: ThrottleOptions<E>, nowMillis: number): void {
+  change(options: ThrottleOptions, nowMillis: number): void {
     const { counts, windowMillis } = this.options
     this.options = options
     if (options.counts === counts && options.windowMillis === windowMillis) return
@@ -70,7 +106,7 @@ export class ThrottleGate<E> implements SendGate<E> {
     return { requests: this.requests, accepts: this.accepts, rejection: this.rejection }
   }
 
-  enter(send: Send): void | Effect.Effect<void, E> {
+  enter(send: Send): void | Effect.Effect<void, ClientThrottled> {
     const isSettled = this.options.counts === "settled"
     // Nothing was rejected lately, so what leaves the window changes nothing and the time does not matter.
     if (isSettled && this.requests === this.accepts) return send.hold(this.window.current)
@@ -78,7 +114,7 @@ export class ThrottleGate<E> implements SendGate<E> {
     const { rejection } = this
     const isRefused = rejection > 0 && this.random.nextDoubleUnsafe() < rejection
     if (isRefused || !isSettled) this.count(slice, 1, 0)
-    if (isRefused) return Effect.fail(this.options.refused(rejection))
+    if (isRefused) return Effect.fail(new ClientThrottled({ rejection }))
     send.hold(slice)
   }
 
@@ -132,3 +168,9 @@ export class ThrottleGate<E> implements SendGate<E> {
     this.accepts -= slice.accepts
   }
 }
+
+/** The service of a gate. */
+export const serviceOf = (gate: ThrottleGate) => ({
+  gate,
+  state: Effect.clockWith((clock: Clock.Clock) => Effect.sync(() => gate.look(monotonicMillis(clock))))
+})

@@ -1,5 +1,6 @@
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
+import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { limitsIn } from "../../internal/classification/tokenLimits.ts"
@@ -8,11 +9,39 @@ import { statusOf } from "../../internal/classification/wire.ts"
 import { monotonicMillis } from "../../internal/clock.ts"
 import * as Allowances from "../../internal/math/tokenAllowance.ts"
 import * as Options from "../../internal/options.ts"
+import { Refused } from "../../internal/refused.ts"
 import { Stateful } from "../../internal/savedState.ts"
 import type { AnyContext } from "../../internal/shared.ts"
 import { look } from "../../internal/tryGet.ts"
 import { Line } from "../../internal/waitingLine.ts"
+import * as RetryInfo from "../../RetryInfo.ts"
 import type { Outcome, Pass, Send, SendGate } from "../../SendGate.ts"
+
+/**
+ * A send rejected for lack of tokens. It was not sent, and no policy retries it.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class TokenLimitExceeded extends Data.TaggedError("TokenLimitExceeded")<{
+  /** `"exceeded"` if there will not be enough in time, `"queue-full"` if `maxWaiters` were already waiting. */
+  readonly reason: "exceeded" | "queue-full"
+  /** When there could be enough for it: on current knowledge, if no other send is made. */
+  readonly retryAfter: Duration.Duration
+}> {
+  readonly [Refused] = true
+  get [RetryInfo.TypeId](): RetryInfo.RetryInfo {
+    return RetryInfo.notRetryable
+  }
+  override get message(): string {
+    return this.reason === "exceeded"
+      ? `the token or request limit is reached: try again in ${Duration.format(this.retryAfter)}`
+      : "too many sends are waiting for tokens"
+  }
+}
+
+const refusal = (reason: TokenLimitExceeded["reason"], millis: number): TokenLimitExceeded =>
+  new TokenLimitExceeded({ reason, retryAfter: Duration.millis(Math.ceil(millis)) })
 
 /** The expected usage of a send, as far as its caller knows. */
 interface Expected {
@@ -41,7 +70,7 @@ export const tokenOptions = {
 }
 
 /** Valid options of a limiter. */
-export interface TokenOptions<E>
+export interface TokenOptions
   extends
     Allowances.AllowanceConfig,
     Pick<Options.Valid<typeof tokenOptions>, "cachedInput" | "onExceeded" | "maxWaiters">
@@ -51,9 +80,7 @@ export interface TokenOptions<E>
   readonly estimate: { readonly input: number; readonly output: number }
   readonly usage: (value: unknown) => Usage | undefined
   readonly estimateOf: (context: AnyContext) => Expected | undefined
-  readonly meterOf: (context: AnyContext) => Meter | undefined
   readonly maxWaitMillis: number
-  readonly refused: (reason: "exceeded" | "queue-full", millis: number) => E
 }
 
 /** What a send uses of each limit. */
@@ -107,10 +134,16 @@ export class Meter {
   }
 }
 
+/** Counts the usage of a stream: see `RetryLlm.metered`. */
+export const CurrentMeter: Context.Reference<Meter | undefined> = Context.Reference<Meter | undefined>(
+  "effect-retry/TokenLimiter/CurrentMeter",
+  { defaultValue: () => undefined }
+)
+
 /** What a send has reserved. */
 class Reservation implements Pass {
   constructor(
-    readonly gate: TokenGate<unknown>,
+    readonly gate: TokenGate,
     readonly amounts: Amounts,
     readonly meter: Meter | undefined,
     readonly snapshots: ReadonlyArray<Allowances.Snapshot>
@@ -142,26 +175,25 @@ interface TokenState {
 }
 
 /** The gate of a token limiter: a send reserves its expected usage, and is settled by its actual usage. */
-export class TokenGate<E> extends Stateful<TokenState> implements SendGate<E> {
+export class TokenGate extends Stateful<TokenState> implements SendGate<TokenLimitExceeded> {
   readonly order = 250
   private readonly inputs = new Recent()
   private readonly outputs = new Recent()
-  private readonly line: Line<E, Amounts>
+  private readonly line: Line<TokenLimitExceeded, Amounts>
 
-  constructor(private readonly options: TokenOptions<E>) {
+  constructor(private readonly options: TokenOptions) {
     super({
       allowances: options.ceilings.map((ceiling) => Allowances.full(ceiling, options)),
       closedUntilMillis: -Infinity,
       inFlight: 0
     })
-    this.line = new Line<E, Amounts>({
+    this.line = new Line<TokenLimitExceeded, Amounts>({
       order: "fifo",
       maxWaiters: options.maxWaiters,
       maxWaitMillis: () => options.maxWaitMillis,
       opensInMillis: (now, amounts) => this.opensIn(now, amounts),
       isOpen: ({ nowMillis }, amounts) => this.opensIn(nowMillis, amounts) === 0,
-      refused: (reason, now, amounts) =>
-        options.refused(reason === "full" ? "exceeded" : reason, this.opensIn(now, amounts))
+      refused: (reason, now, amounts) => refusal(reason === "full" ? "exceeded" : reason, this.opensIn(now, amounts))
     })
   }
 
@@ -185,13 +217,13 @@ export class TokenGate<E> extends Stateful<TokenState> implements SendGate<E> {
     })
   }
 
-  enter(send: Send): void | Effect.Effect<void, E> {
+  enter(send: Send): void | Effect.Effect<void, TokenLimitExceeded> {
     const { context, nowMillis } = send
-    const { maxWaitMillis, refused, onExceeded } = this.options
+    const { maxWaitMillis, onExceeded } = this.options
     const amounts = this.expectedOf(context)
     const millis = this.opensIn(nowMillis, amounts)
     if (millis === 0 && this.line.size === 0) return this.pass(send, nowMillis, amounts)
-    if (onExceeded === "fail" || millis > maxWaitMillis) return Effect.fail(refused("exceeded", millis))
+    if (onExceeded === "fail" || millis > maxWaitMillis) return Effect.fail(refusal("exceeded", millis))
     const clock = Context.get(context, Clock.Clock)
     return this.line.wait(context, () => this.pass(send, monotonicMillis(clock), amounts), amounts)
   }
@@ -289,7 +321,7 @@ export class TokenGate<E> extends Stateful<TokenState> implements SendGate<E> {
       held: before[of]!.held,
       drawn
     }))
-    send.hold(new Reservation(this, amounts, this.options.meterOf(send.context), snapshots))
+    send.hold(new Reservation(this, amounts, Context.get(send.context, CurrentMeter), snapshots))
   }
 
   private settle({ amounts }: Reservation, used: Amounts, nowMillis: number | undefined): void {

@@ -2,8 +2,14 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
 import { fleetOptionsOf } from "../../config/internal/fleetStores.ts"
-import * as CoolDown from "../../gates/CoolDown.ts"
-import { CoolDownGate, type CoolDownOptions, type Peers } from "../../gates/internal/coolDownGate.ts"
+import type * as CoolDown from "../../gates/CoolDown.ts"
+import {
+  CoolDownGate,
+  type CoolDownOptions,
+  type Peers,
+  serviceOf,
+  validated as validGate
+} from "../../gates/internal/coolDownGate.ts"
 import { checksOf } from "../../internal/checks.ts"
 import { readOptions } from "../../internal/options.ts"
 import {
@@ -115,7 +121,7 @@ class CoolDownClient extends RegularTopic<CoolDownSettings, CoolDownReply> imple
   /** The closing known to the gate. */
   private closing = ""
 
-  constructor(private readonly gate: CoolDownGate<any>, terms: LookTerms<CoolDownSettings>, exchanges: Exchanges) {
+  constructor(private readonly gate: CoolDownGate, terms: LookTerms<CoolDownSettings>, exchanges: Exchanges) {
     super(terms, exchanges)
     gate.peers = this
   }
@@ -219,7 +225,7 @@ class CoolDownClient extends RegularTopic<CoolDownSettings, CoolDownReply> imple
   }
 }
 
-type Valid = ValidGate<CoolDownOptions<CoolDown.CoolingDown>, CoolDownSettings>
+type Valid = ValidGate<CoolDownOptions, CoolDownSettings>
 
 /** The options of a shared cool-down, with their defaults, checked. */
 export const validated = (
@@ -228,7 +234,7 @@ export const validated = (
   const check = checksOf("CoolDownRedis.make", options)
   const { key, name, times } = validShared(check, options, "cool-down:")
   const { lookIntervalMillis: lookMillis } = readOptions(check, fleetOptionsOf.coolDown, options)
-  const gate = CoolDown.validated(options, check)
+  const gate = validGate(options, check)
   const { atMostMillis, probeTimeMillis: probeMillis } = gate
   return { name, gate, terms: { settings: { key, probeMillis, atMostMillis }, lookMillis }, times }
 }
@@ -236,7 +242,7 @@ export const validated = (
 const join = joining<CoolDownSettings>("cool-down")
 
 /** Makes a gate one of a fleet, and returns what changes its options. */
-export const joined = (gate: CoolDownGate<CoolDown.CoolingDown>, valid: Valid, connect: Connect) =>
+export const joined = (gate: CoolDownGate, valid: Valid, connect: Connect) =>
   join(valid, connect, (terms, exchanges) => new CoolDownClient(gate, terms, exchanges))
 
 /** Makes a shared cool-down. */
@@ -244,5 +250,5 @@ export const over = (valid: Valid, connect: Connect) =>
   Effect.gen(function*() {
     const gate = new CoolDownGate(valid.gate, yield* Random.Random)
     yield* joined(gate, valid, connect)
-    return CoolDown.serviceOf(gate)
+    return serviceOf(gate)
   })

@@ -1,8 +1,15 @@
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { fleetOptionsOf } from "../../config/internal/fleetStores.ts"
-import * as AdaptiveRateLimiter from "../../gates/AdaptiveRateLimiter.ts"
-import { AdaptiveGate, type AdaptiveOptions, initial } from "../../gates/internal/adaptiveGate.ts"
+import type * as AdaptiveRateLimiter from "../../gates/AdaptiveRateLimiter.ts"
+import {
+  AdaptiveGate,
+  type AdaptiveOptions,
+  initial,
+  type RateLimitExceeded,
+  serviceOf,
+  validated as validGate
+} from "../../gates/internal/adaptiveGate.ts"
 import { checksOf } from "../../internal/checks.ts"
 import { clockOf, monotonicMillis } from "../../internal/clock.ts"
 import * as Cubic from "../../internal/math/cubic.ts"
@@ -173,7 +180,7 @@ interface LimiterPeers {
 }
 
 /** The gate of a limiter whose rate is a share of a fleet's. Without Redis it continues by its own throttles. */
-export class SharedAdaptiveGate<E> extends AdaptiveGate<E> {
+export class SharedAdaptiveGate extends AdaptiveGate {
   peers: LimiterPeers | undefined = undefined
   /** The curve of the fleet, as this process knows it, and when it was cut. */
   private cuts = 0
@@ -183,7 +190,7 @@ export class SharedAdaptiveGate<E> extends AdaptiveGate<E> {
   private cubic: Cubic.CubicConfig
   private share = 1
 
-  constructor(options: AdaptiveOptions<E>, nowMillis: number) {
+  constructor(options: AdaptiveOptions, nowMillis: number) {
     super(options, initial(options, nowMillis))
     this.cubic = options.cubic
   }
@@ -213,7 +220,7 @@ export class SharedAdaptiveGate<E> extends AdaptiveGate<E> {
     this.waiters?.wakeHead()
   }
 
-  override change(options: AdaptiveOptions<E>): void {
+  override change(options: AdaptiveOptions): void {
     this.cubic = options.cubic
     super.change({ ...options, cubic: this.ownCubic })
   }
@@ -232,7 +239,7 @@ export class SharedAdaptiveGate<E> extends AdaptiveGate<E> {
     return { ...cubic, scaleConstant: cubic.scaleConstant * share, minFillRate: cubic.minFillRate * share }
   }
 
-  override enter(send: Send): void | Effect.Effect<void, E> {
+  override enter(send: Send): void | Effect.Effect<void, RateLimitExceeded> {
     const wait = super.enter({
       attempt: send.attempt,
       failureClass: send.failureClass,
@@ -281,7 +288,7 @@ class LimiterClient extends RegularTopic<LimiterSettings, LimiterReply> implemen
   private isThrottled = false
 
   constructor(
-    private readonly gate: SharedAdaptiveGate<any>,
+    private readonly gate: SharedAdaptiveGate,
     terms: LookTerms<LimiterSettings>,
     exchanges: Exchanges
   ) {
@@ -350,8 +357,7 @@ class LimiterClient extends RegularTopic<LimiterSettings, LimiterReply> implemen
   }
 }
 
-type RateLimitExceeded = AdaptiveRateLimiter.RateLimitExceeded
-type Valid = ValidGate<AdaptiveOptions<RateLimitExceeded>, LimiterSettings>
+type Valid = ValidGate<AdaptiveOptions, LimiterSettings>
 
 interface Options extends AdaptiveRateLimiter.Options, SharedOptions {
   readonly lookInterval?: Duration.Input | undefined
@@ -364,7 +370,7 @@ export const validated = (options: Options): Valid => {
   const { key, name, times } = validShared(check, options, "rate-limit:")
   const { idleTimeToLiveMillis, lookIntervalMillis: lookMillis } = readOptions(check, fleetOptionsOf.limiter, options)
   const idleMillis = Math.ceil(idleTimeToLiveMillis)
-  const gate = AdaptiveRateLimiter.validated(options, check)
+  const gate = validGate(options, check)
   const { beta, minFillRate, scaleConstant } = gate.cubic
   const memberMillis = 4 * lookMillis
   const cutMillis = 2 * lookMillis
@@ -375,7 +381,7 @@ export const validated = (options: Options): Valid => {
 const join = joining<LimiterSettings>("rate limiter")
 
 /** Makes a gate one of a fleet, and returns what changes its options. */
-export const joined = (gate: SharedAdaptiveGate<RateLimitExceeded>, valid: Valid, connect: Connect) =>
+export const joined = (gate: SharedAdaptiveGate, valid: Valid, connect: Connect) =>
   join(valid, connect, (terms, exchanges) => new LimiterClient(gate, terms, exchanges))
 
 /** Makes a shared limiter. */
@@ -384,5 +390,5 @@ export const over = (valid: Valid, connect: Connect) =>
     const nowMillis = yield* Effect.withFiber((fiber) => Effect.succeed(monotonicMillis(clockOf(fiber))))
     const gate = new SharedAdaptiveGate(valid.gate, nowMillis)
     yield* joined(gate, valid, connect)
-    return AdaptiveRateLimiter.serviceOf(gate)
+    return serviceOf(gate)
   })

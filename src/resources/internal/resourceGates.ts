@@ -3,9 +3,9 @@ import type * as Random from "effect/Random"
 import * as ClientThrottle from "../../gates/ClientThrottle.ts"
 import * as ConcurrencyLimiter from "../../gates/ConcurrencyLimiter.ts"
 import * as CoolDown from "../../gates/CoolDown.ts"
-import { ConcurrencyGate } from "../../gates/internal/concurrencyGate.ts"
-import { CoolDownGate } from "../../gates/internal/coolDownGate.ts"
-import { ThrottleGate } from "../../gates/internal/throttleGate.ts"
+import * as Concurrency from "../../gates/internal/concurrencyGate.ts"
+import * as Cooling from "../../gates/internal/coolDownGate.ts"
+import * as Throttle from "../../gates/internal/throttleGate.ts"
 
 /** How a gate is made from its options, and its service from the gate. */
 interface GateKind<Options, Valid, Gate, Service> {
@@ -26,21 +26,21 @@ const kind = <Options, Valid, Gate, Service>(
 export const resourceGates = {
   concurrency: /* @__PURE__ */ kind({
     tag: ConcurrencyLimiter.ConcurrencyLimiter,
-    validated: ConcurrencyLimiter.validated,
-    make: (valid, random) => new ConcurrencyGate(valid, random),
-    serviceOf: ConcurrencyLimiter.serviceOf
+    validated: Concurrency.validated,
+    make: (valid, random) => new Concurrency.ConcurrencyGate(valid, random),
+    serviceOf: Concurrency.serviceOf
   }),
   throttle: /* @__PURE__ */ kind({
     tag: ClientThrottle.ClientThrottle,
-    validated: ClientThrottle.validated,
-    make: (valid, random, nowMillis) => new ThrottleGate(valid, random, nowMillis),
-    serviceOf: ClientThrottle.serviceOf
+    validated: Throttle.validated,
+    make: (valid, random, nowMillis) => new Throttle.ThrottleGate(valid, random, nowMillis),
+    serviceOf: Throttle.serviceOf
   }),
   coolDown: /* @__PURE__ */ kind({
     tag: CoolDown.CoolDown,
-    validated: (options: CoolDown.Options) => CoolDown.validated(options),
-    make: (valid, random) => new CoolDownGate(valid, random),
-    serviceOf: CoolDown.serviceOf
+    validated: (options: CoolDown.Options) => Cooling.validated(options),
+    make: (valid, random) => new Cooling.CoolDownGate(valid, random),
+    serviceOf: Cooling.serviceOf
   })
 }
 

@@ -1,8 +1,8 @@
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as AdaptiveRateLimiter from "../../gates/AdaptiveRateLimiter.ts"
-import { AdaptiveGate } from "../../gates/internal/adaptiveGate.ts"
+import type * as AdaptiveRateLimiter from "../../gates/AdaptiveRateLimiter.ts"
+import { AdaptiveGate, serviceOf, validated } from "../../gates/internal/adaptiveGate.ts"
 import { also, checks, checksOf } from "../../internal/checks.ts"
 import { monotonicMillis } from "../../internal/clock.ts"
 import * as Cubic from "../../internal/math/cubic.ts"
@@ -41,14 +41,12 @@ const throttledTo = (
   return (now) => Cubic.restored(config, saved, now)
 }
 
-type Gate = AdaptiveGate<AdaptiveRateLimiter.RateLimitExceeded>
-
 /** Makes the gate of a limiter. Throws `InvalidOption` when an option is invalid. */
-const makeGate = (options: TestLimiterOptions): Effect.Effect<Gate> => {
+const makeGate = (options: TestLimiterOptions): Effect.Effect<AdaptiveGate> => {
   const check = checksOf("AdaptiveRateLimiter.make", options)
   const { fillRate, tokens } = options
   also(check, "fillRate", "tokens")
-  const valid = AdaptiveRateLimiter.validated(options, check)
+  const valid = validated(options, check)
   if (fillRate === undefined && tokens !== undefined) {
     checks(constructorName).reject("tokens", tokens, "given with a fillRate")
   }
@@ -64,7 +62,7 @@ const makeGate = (options: TestLimiterOptions): Effect.Effect<Gate> => {
  * @internal
  */
 export const makeLimiter = (options: TestLimiterOptions): Effect.Effect<AdaptiveRateLimiter.Service> =>
-  Effect.map(makeGate(options), AdaptiveRateLimiter.serviceOf)
+  Effect.map(makeGate(options), serviceOf)
 
 /**
  * Options of a limiter that accounts for all its send tokens: its fill rate is constant, and its bucket unbounded.
@@ -128,7 +126,7 @@ export const makeSteady = (options: SteadyLimiterOptions): Effect.Effect<SteadyL
     const steady = new Steady(gate)
     return {
       limiter: {
-        ...AdaptiveRateLimiter.serviceOf(gate),
+        ...serviceOf(gate),
         acquire: steady.acquire,
         update: () => Effect.void,
         gate: steady
