@@ -164,13 +164,8 @@ export const notRetryable: RetryInfo = make({ safety: "No" })
  */
 export const vetoed: RetryInfo = /* @__PURE__ */ (() => ({ ...notRetryable, vetoed: true }))()
 
-/**
- * Checks whether a value is a `RetryInfo` made by {@link make}; a look-alike, such as decoded JSON, is not.
- *
- * @category guards
- * @since 0.1.0
- */
-export const isRetryInfo = (u: unknown): u is RetryInfo => {
+/** Whether a value is a `RetryInfo` made by {@link make}; a look-alike, such as decoded JSON, is not. */
+const isRetryInfo = (u: unknown): u is RetryInfo => {
   try {
     return (u as any)?.[madeHere] === true
   } catch {

@@ -125,7 +125,6 @@ const notApplicable: Readonly<Record<string, ReadonlyArray<string>>> = {
     "RetryHttp.repeatableBody",
     "RetryHttp.repeatable",
     "RetryInfo.annotation",
-    "RetryInfo.isRetryInfo",
     "RetryInfo.make",
     "RetryInfo.fromError",
     "RetryInfo.throttled",

@@ -47,9 +47,10 @@ class Switched<E, Options> implements SendGate<E>, Part {
   constructor(
     private readonly gate: Live<E, Options>,
     public isOn: boolean,
-    servicesOf: (self: any) => Context.Context<any>
+    tag: Context.Key<any, any>,
+    service: object
   ) {
-    const services = servicesOf(this)
+    const services = Context.make(tag, { ...service, gate: this })
     this.add = (context) => Context.merge(context, services) as AnyContext
   }
 
@@ -98,11 +99,11 @@ const limiter: Section = {
     const nowMillis = monotonicMillis(Context.get(owner.context, Clock.Clock))
     const gate = Context.get(owner.context, CurrentFleet)?.limiter.gate(options, nowMillis) ??
       new Adaptive.AdaptiveGate(options, Adaptive.initial(options, nowMillis))
-    const service = Adaptive.serviceOf(gate)
     const switched = new Switched(
       gate,
       input !== undefined,
-      (gate) => Context.make(AdaptiveRateLimiter.AdaptiveRateLimiter, { ...service, gate })
+      AdaptiveRateLimiter.AdaptiveRateLimiter,
+      Adaptive.serviceOf(gate)
     )
     return member(switched, input, owner, (fleet, options) => fleet.limiter.join(gate, options, owner))
   }
@@ -148,12 +149,7 @@ const concurrency: Section = {
   check: limited,
   make: (input: Limited | undefined, { context }) => {
     const gate = new LiveConcurrency(input ?? limited({}), Context.get(context, Random.Random))
-    const service = Concurrency.serviceOf(gate)
-    return new Switched(
-      gate,
-      input !== undefined,
-      (gate) => Context.make(ConcurrencyLimiter.ConcurrencyLimiter, { ...service, gate })
-    )
+    return new Switched(gate, input !== undefined, ConcurrencyLimiter.ConcurrencyLimiter, Concurrency.serviceOf(gate))
   }
 }
 
@@ -165,33 +161,21 @@ const coolDown: Section = {
       input?.options ?? Cooling.validated({}),
       Context.get(owner.context, Random.Random)
     )
-    const service = Cooling.serviceOf(gate)
-    const switched = new Switched(
-      gate,
-      input !== undefined,
-      (gate) => Context.make(CoolDown.CoolDown, { ...service, gate })
-    )
+    const switched = new Switched(gate, input !== undefined, CoolDown.CoolDown, Cooling.serviceOf(gate))
     return member(switched, input, owner, (fleet, options) => fleet.coolDown.join(gate, options, owner))
   }
 }
 
 const throttle: Section = {
   keys: jsonNames(Throttle.throttleOptions),
-  check: (input) => Throttle.validated(input),
+  check: Throttle.validated,
   make: (input: Throttle.ThrottleOptions | undefined, { context }) => {
-    const options = input ?? Throttle.validated({})
-    const nowMillis = monotonicMillis(Context.get(context, Clock.Clock))
     const gate = new Throttle.ThrottleGate(
-      options,
+      input ?? Throttle.validated({}),
       Context.get(context, Random.Random),
-      nowMillis
+      monotonicMillis(Context.get(context, Clock.Clock))
     )
-    const service = Throttle.serviceOf(gate)
-    return new Switched(
-      gate,
-      input !== undefined,
-      (gate) => Context.make(ClientThrottle.ClientThrottle, { ...service, gate })
-    )
+    return new Switched(gate, input !== undefined, ClientThrottle.ClientThrottle, Throttle.serviceOf(gate))
   }
 }
 

@@ -84,7 +84,7 @@ const upToOne = (exclusiveMaximum: boolean, expected: string) =>
   )
 
 export const Amount = atLeast(0, Infinity)
-export const Above = Schema.Finite.check(Schema.isGreaterThan(0, expecting("a finite number above 0")))
+const Above = Schema.Finite.check(Schema.isGreaterThan(0, expecting("a finite number above 0")))
 export const Factor = atLeast(1, Infinity)
 export const Share = atLeast(0, 1)
 

@@ -197,7 +197,7 @@ const printArguments = (tag: string, value: unknown): string => {
 }
 
 /** The composition, as source code. */
-export const toText = (nodes: ReadonlyArray<Node>): string => {
+const toText = (nodes: ReadonlyArray<Node>): string => {
   const [first, ...others] = nodes.map(([tag, value]) =>
     value === undefined ? tag : `${tag}(${printArguments(tag, value)})`
   )
@@ -205,7 +205,7 @@ export const toText = (nodes: ReadonlyArray<Node>): string => {
 }
 
 /** The composition as JSON: a step is the name of a combinator, or its name and argument. */
-export const toSteps = (nodes: ReadonlyArray<Node>) =>
+const toSteps = (nodes: ReadonlyArray<Node>) =>
   nodes.map(([tag, value]) => {
     const name = tag.replace(/^(Backoff|RetryPolicy)\./, "")
     return value === undefined ? name : { [name]: value }

@@ -50,7 +50,7 @@ const json = /^application\/(?:[\w.+-]+\+)?json\b/i
 const closes = new WeakMap<HttpClientResponse, Effect.Effect<void>>()
 
 /** Stops reading a body that is read before the caller asks for it; `undefined` if none is. */
-export const closeOf = (response: HttpClientResponse): Effect.Effect<void> | undefined => closes.get(response)
+const closeOf = (response: HttpClientResponse): Effect.Effect<void> | undefined => closes.get(response)
 
 /** Whether the body may say more than the status: that there is no credit, or that a pattern looks malicious. */
 export const isWorthReading = ({ headers, status }: HttpClientResponse): boolean =>

@@ -57,7 +57,7 @@ export const timedOut = (request: HttpClientRequest, millis: number): HttpClient
 }
 
 /** A failure with the whole request, for deciding whether a retry is safe. */
-export const wholeOf = (failure: unknown): unknown =>
+const wholeOf = (failure: unknown): unknown =>
   typeof failure === "object" && failure !== null ? wholes.get(failure) ?? failure : failure
 
 const byDefault = (value: unknown): Duration.Duration | undefined => {

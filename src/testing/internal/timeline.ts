@@ -7,7 +7,7 @@ import { checks } from "../../internal/checks.ts"
 import * as RetryObserver from "../../RetryObserver.ts"
 
 /** What is expected of the events of one name. */
-export interface Clause {
+interface Clause {
   readonly name: string
   /** Milliseconds; empty if there must be none. */
   readonly times: ReadonlyArray<number>
@@ -45,14 +45,14 @@ const clauseOf = (text: string): Clause => {
 }
 
 /** Parses the expectations of a timeline: clauses separated by semicolons. */
-export const parse = (text: string): ReadonlyArray<Clause> => text.split(";").map((clause) => clauseOf(clause.trim()))
+const parse = (text: string): ReadonlyArray<Clause> => text.split(";").map((clause) => clauseOf(clause.trim()))
 
 /** A time to the nanosecond: in milliseconds below one second, else in seconds. */
-export const formatTime = (millis: number): string =>
+const formatTime = (millis: number): string =>
   millis < 1000 ? `${Number(millis.toFixed(6))} ms` : `${Number((millis / 1000).toFixed(9))} s`
 
 /** The inverse of {@link parse}. */
-export const format = ({ name, times }: Clause): string =>
+const format = ({ name, times }: Clause): string =>
   times.length === 0 ? `no ${name}` : `${name} at ${times.map(formatTime).join(", ")}`
 
 /**
