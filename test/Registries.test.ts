@@ -262,6 +262,17 @@ describe("docs/maintaining.md", () => {
     assert.deepStrictEqual(missing(rows.flatMap(([, names]) => names!), tests), [])
   })
 
+  it("names files that there are", () => {
+    const files = ["src", "test", "lab/src", "docs", ".ci", ".config"].flatMap((folder) => listed(folder, /\.\w+$/))
+      .map((path) => `/${path}`)
+    const names = Array.from(page.matchAll(/`([\w.-]+\/[\w./-]+)`/g), ([, name]) => name!)
+      .filter((name) => !name.includes("Bulkhead"))
+    assert.isAbove(names.length, 50)
+    const isThere = (name: string) =>
+      files.some((file) => file.endsWith(`/${name}`) || `${file}/`.includes(`/${name}/`) || file.includes(`/${name}.`))
+    assert.deepStrictEqual(names.filter((name) => !isThere(name)), [])
+  })
+
   it("names the files of a new gate: each of ours is in its own", () => {
     const steps = Array.from(
       sectionOf("Your first gate in ten minutes").matchAll(/^\d\. `(.+?)`/gm),

@@ -25,16 +25,15 @@ const gate = () => {
   return `/** A maximum number of sends at the same time. */
 
 import { Data, Effect, Layer } from "effect"
-import { checksOf, rejectUnknown } from "../internal/checks.ts"
+import { checksOf } from "../internal/checks.ts"
+import { count, validOptions } from "../internal/options.ts"
 import * as SendGate from "../SendGate.ts"
 ${code}
+const bulkheadOptions = { sends: count(1), waiting: count(0) }
+
 /** Makes a bulkhead. */
 export const make = (options: Options): Effect.Effect<SendGate.SendGate<BulkheadFull>> => {
-  const check = checksOf("Bulkhead.make", options)
-  const valid = rejectUnknown(check, options, {
-    sends: check.count("sends", options.sends, 1),
-    waiting: check.count("waiting", options.waiting, 0)
-  })
+  const valid = validOptions(checksOf("Bulkhead.make", options), bulkheadOptions, options)
   return Effect.sync(() => new Gate(valid))
 }
 
