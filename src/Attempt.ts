@@ -58,8 +58,9 @@ export const attempt = <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A,
  * **Details**
  *
  * Decisions, delays, tokens and `Schedule.CurrentMetadata` are the same as with `Effect.retry`. The first attempt runs
- * bare: nothing is set up until it fails. A schedule that is not a `RetryPolicy` is lifted into one
- * (`RetryPolicy.fromSchedule`).
+ * bare: nothing is set up until it fails. The policies of AWS and `httpStandard` need a quota: provide
+ * `RetryQuota.layer()` once, around the program. A schedule that is not a `RetryPolicy` is lifted into one
+ * (`RetryPolicy.fromSchedule`): like a bare `Backoff`, it retries every error for as long as it has delays.
  *
  * **Example** (The short form)
  *

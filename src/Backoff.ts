@@ -58,7 +58,8 @@ const capOf = (check: Checks, baseMillis: number, cap: Duration.Input | undefine
 
 /**
  * Waits `base * factor^(n - 1)` before retry `n`, from 1: `base` is a finite duration of at least 0, `factor` a finite
- * number of at least 1, by default 2.
+ * number of at least 1, by default 2. Alone it has no end and retries every error: add `RetryPolicy.maxAttempts` and
+ * `RetryPolicy.whileRetryable`.
  *
  * **Example** (AWS, retry behavior 2.1)
  *

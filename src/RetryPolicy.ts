@@ -212,7 +212,7 @@ export type Inputs<S> = (S extends unknown ? (_: Schedule.Input<S>) => void : ne
 const joined = <E, Err, R>(op: "max" | "min", of: ReadonlyArray<Policy.AnySchedule>): RetryPolicy<E, Err, R> => {
   const tag = `RetryPolicy.${op}`
   if (!Array.isArray(of) || of.length === 0) {
-    return checks(tag).reject("policies", of, "an array of at least one schedule")
+    return checks(tag).reject("policies", of, "an array of at least one schedule, such as [awsStandard]")
   }
   const policies = of.map((schedule, index) => Policy.lifted(schedule, tag, `policies[${index}]`))
   const compiled = policies.map(Policy.compiledOf)

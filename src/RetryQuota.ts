@@ -270,7 +270,13 @@ const inMemory = (options: Options = {}): Effect.Effect<MemoryStore> => {
 const makeShared = (options?: Options) => watchedQuota(make(options))
 
 /**
- * A layer with its own quota. Throws `InvalidOption` when an option is invalid.
+ * A layer with its own quota: 500 tokens, unless `capacity` says otherwise. Throws `InvalidOption` when an option is
+ * invalid.
+ *
+ * **Details**
+ *
+ * A retry takes the tokens that its policy says: 5 with `awsStandard` and `httpStandard`, 14 with `awsStandard2026`.
+ * A success returns those of its retry, or adds 1. Without enough tokens a call is not retried.
  *
  * **Gotchas**
  *

@@ -77,7 +77,10 @@ describe("the examples in doc comments", () => {
   })
 
   it("compile, and so does what they import", () => {
-    assert.deepStrictEqual(errors.filter((error) => !/^(?:policies\/\d+|forgotten|mistakes)\.ts\(/.test(error)), [])
+    assert.deepStrictEqual(
+      errors.filter((error) => !/^(?:(?:policies|right|wrong)\/\d+|forgotten|mistakes)\.ts\(/.test(error)),
+      []
+    )
   })
 
   for (const [example, file] of written) {
@@ -319,6 +322,48 @@ describe("what somebody writes who has read one sentence", () => {
       assert.include(errors.find((error) => error.startsWith(place)) ?? "", says)
     }
   )
+})
+
+describe("docs/not-retried.md: what you wrote, and what to write", () => {
+  const page = fs.readFileSync(path.join(root, "docs/not-retried.md"), "utf8")
+  const [, table] = page.split("| what you wrote | the compiler says | what to write |\n")
+  const rows = Array.from(
+    table!.split("\n\n")[0]!.matchAll(/^\| `(.+)` \| (?:`(.+)`|([^`|]+)) \| `(.+)` \|$/gm),
+    ([, wrote, says, nothing, write]) => ({ wrote: wrote!, says: says ?? "", nothing, write: write! })
+  )
+  const lineOf = (code: string): string => /^(?:import|const) /.test(code) ? code : `export const _ = () => ${code}`
+  const head = `
+import { AdaptiveRateLimiter, awsStandard, Backoff, ConcurrencyLimiter, retryPromise } from "effect-retry"
+import { RetryPolicy, RetryQuota, SendGate, withRetry, withRetryOrElse } from "effect-retry"
+import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
+import * as Schedule from "effect/Schedule"
+class Transient extends Data.TaggedError("Transient") {}
+interface Busy { readonly busy: boolean }
+declare const call: Effect.Effect<string, Transient>
+declare const url: string
+declare const fetch: (url: string) => Promise<string>
+declare const log: (line: string) => Effect.Effect<void>
+declare const fallback: () => Effect.Effect<void>
+`
+  // A file each: a broken import would be an error of all others.
+  const places = rows.map(({ write: right, wrote }, index) => {
+    write(`wrong/${index}.ts`, head + lineOf(wrote))
+    write(`right/${index}.ts`, head + lineOf(right))
+    return (kind: string) => errors.filter((error) => error.startsWith(`${kind}/${index}.ts(`))
+  })
+
+  it("has a row for each mistake", () => {
+    assert.isAtLeast(rows.length, 25)
+    assert.strictEqual(rows.length, table!.split("\n\n")[0]!.split("\n").length - 1)
+  })
+
+  it.each(rows.map((row, index) => [row.wrote, row, index] as const))("%s", (_, { nothing, says }, index) => {
+    const found = places[index]!("wrong")
+    if (nothing === undefined) assert.include(found.join("\n"), says)
+    else assert.deepStrictEqual(found, [])
+    assert.deepStrictEqual(places[index]!("right"), [])
+  })
 })
 
 describe("the published declarations", () => {

@@ -127,7 +127,7 @@ export const standard2026 = (options: Options2026 = {}): RetryPolicy.RetryPolicy
  *
  * - Retries what is safe to retry: throttles, timeouts, lost connections, statuses 5xx, and errors with facts that allow it.
  * - Delay before retry `n`: `min(b * 2^(n - 1) seconds, 20 seconds)`, `b` uniform in `[0, 1)`.
- * - `Retry-After` and its kin are a floor, followed up to 20 seconds.
+ * - `Retry-After` and similar hints are a floor, followed up to 20 seconds.
  * - A retry takes 5 tokens of the quota, after a timeout 10; a success returns those of its retry, or adds 1. With the
  *   500 of `RetryQuota.layer()` an outage is retried 100 times, then calls are sent once until they succeed again.
  * - Needs `RetryQuota.layer()`, provided once for all calls of a resource.
@@ -149,7 +149,7 @@ export const awsStandard: RetryPolicy.RetryPolicy<unknown, never, RetryQuota> = 
  * - Retries what is safe to retry: throttles, timeouts, lost connections, statuses 5xx, and errors with facts that allow it.
  * - Delay before retry `n`: `b * min(x * 2^(n - 1), 20 seconds)`, `b` uniform in `[0, 1)`, `x` 50 milliseconds, after a
  *   throttle 1 second.
- * - `Retry-After` and its kin are a floor, followed for at most 5 seconds more than the delay.
+ * - `Retry-After` and similar hints are a floor, followed for at most 5 seconds more than the delay.
  * - A retry takes 14 tokens of the quota, after a throttle 5; a success returns those of its retry, or adds 1. With the
  *   500 of `RetryQuota.layer()` an outage is retried 35 times, then calls are sent once until they succeed again.
  * - Needs `RetryQuota.layer()`, provided once for all calls of a resource.

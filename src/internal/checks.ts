@@ -24,7 +24,7 @@ const numbers =
     if (value === undefined && otherwise !== undefined) return otherwise
     const number = isTime ? toMillis(value) : value
     if (typeof number !== "number" || !valid(number)) {
-      const hint = isTime && typeof value === "string" ? `, such as "100 millis" or "2 seconds"` : ""
+      const hint = isTime && typeof value !== "number" ? `, such as "100 millis" or "2 seconds"` : ""
       return reject(field, value, expected + hint)
     }
     input[field] = isTime ? words(number) : counted(number)

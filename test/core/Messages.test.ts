@@ -1,6 +1,16 @@
 /** What a wrong option or a forgotten argument reports: one line, which says what would be valid. */
 import { assert, describe, it } from "@effect/vitest"
-import { awsStandard, Backoff, InvalidOption, RetryPolicy, withRetry, withRetryOrElse } from "effect-retry"
+import {
+  awsStandard,
+  Backoff,
+  InvalidOption,
+  RetryInfo,
+  RetryPolicy,
+  RetryPromise,
+  withRetry,
+  withRetryOrElse
+} from "effect-retry"
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 
 const call = Effect.fail("down")
@@ -41,6 +51,21 @@ const messages: ReadonlyArray<readonly [string, () => unknown, string]> = [
     () => untyped.fixed({ delay: "100 millis" }),
     "Backoff.fixed: delay must be the first argument, got an object"
   ],
+  [
+    "no delay at all",
+    () => untyped.exponential(),
+    `Backoff.exponential: base must be a finite duration of at least 0${such}, got undefined`
+  ],
+  [
+    "policies that are no array",
+    () => RetryPolicy.max(5 as any),
+    "RetryPolicy.max: policies must be an array of at least one schedule, such as [awsStandard], got 5"
+  ],
+  [
+    "promises that take something else than a policy",
+    () => (RetryPromise.make as any)({ retries: 3 }),
+    "RetryPromise.make: policy must be a RetryPolicy, such as awsStandard, got an object"
+  ],
   ["withRetry()", () => call.pipe(untyped.withRetry()), `withRetry: policy ${scheduled}, got undefined`],
   ["withRetry(call)", () => untyped.withRetry(call), `withRetry: policy ${scheduled}, got ${String(call)}`],
   [
@@ -73,4 +98,16 @@ describe("messages", () => {
       assert.fail("did not throw")
     })
   }
+
+  it.effect.each(
+    [
+      ["withRetry", (busy: Effect.Effect<never, unknown>) => withRetry(busy, awsStandard)],
+      ["Effect.retry", (busy: Effect.Effect<never, unknown>) => Effect.retry(busy, awsStandard)]
+    ] as const
+  )("a quota that is missing, which only JavaScript compiles: %s", ([, retried]) =>
+    Effect.gen(function*() {
+      const busy: Effect.Effect<never> = (retried as any)(Effect.fail({ [RetryInfo.TypeId]: RetryInfo.transient }))
+      const cause = yield* Effect.flip(Effect.sandbox(busy))
+      assert.include(Cause.pretty(cause), "reading 'reserve'")
+    }))
 })

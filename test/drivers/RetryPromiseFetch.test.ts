@@ -431,11 +431,15 @@ describe("misuse is one clear line", () => {
       () => retryPromise(Promise.reject(new Error("unhandled")) as any, policy),
       "retryPromise: f must be a function that is called for each attempt, such as () => fetch(url), got [object Promise]"
     ],
-    ["no policy", () => (retryPromise as any)(f), "retryPromise: policy must be a RetryPolicy, got undefined"],
+    [
+      "no policy",
+      () => (retryPromise as any)(f),
+      "retryPromise: policy must be a RetryPolicy, such as awsStandard, got undefined"
+    ],
     [
       "options in place of a policy",
       () => (retryPromise as any)(f, { retries: 3 }),
-      "retryPromise: policy must be a RetryPolicy, got an object"
+      "retryPromise: policy must be a RetryPolicy, such as awsStandard, got an object"
     ],
     [
       "an option of another library",

@@ -330,7 +330,7 @@ export const call = <A>(f: AttemptFunction<A>, setting: CallSetting): Promise<A>
 
 /** Checks what is common to the options of all that retries promises. */
 export const valid = (check: Checks, policy: unknown, options: ContextOptions & RetryOptions): void => {
-  if (!isRetryPolicy(policy)) check.reject("policy", policy, "a RetryPolicy")
+  if (!isRetryPolicy(policy)) check.reject("policy", policy, "a RetryPolicy, such as awsStandard")
   also(check, "context", "retries", "classify", "onRetry", "onStop")
   const { context, retries, ...callbacks } = options
   if (context !== undefined && !Context.isContext(context)) check.reject("context", context, "a Context")
