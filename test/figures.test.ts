@@ -28,10 +28,10 @@ const held: Record<string, ReadonlyArray<Row>> = {
       "At most three attempts; random waits of up to 1 and then 2 seconds",
       "test/core/StandardVectors.test.ts: vector:"
     ],
-    ["Only errors that can be retried are", "test/core/RetryPolicy.test.ts: whileRetryable retries what is safe"],
+    ["only errors that can be retried", "test/core/RetryPolicy.test.ts: whileRetryable retries what is safe"],
     ["all modes", "test/aws/Conformance.test.ts: all of %s.json is run by a test, and it is on the page"],
     ["`^4.1.0`", "test/peers/runtimes.test.ts: names the runtimes that are run, and no others"],
-    ["inside `effect` 4", "test/Package.test.ts: has no run-time dependency but its peer effect"],
+    ["part of `effect` 4", "test/Package.test.ts: has no run-time dependency but its peer effect"],
     [
       "Node 20, 22 and 24",
       "test/Registries.test.ts: name the versions of Node that CI runs",
@@ -42,7 +42,7 @@ const held: Record<string, ReadonlyArray<Row>> = {
       "test/examples/doors.test.ts: the fetch of the README"
     ],
     [pictured, "lab/test/pictures.test.ts: are what runs of the scenario show"],
-    ["Any other effect", "test/core/Contracts.test.ts: withRetry"],
+    ["any other effect", "test/core/Contracts.test.ts: withRetry"],
     [
       "handles 300 requests per second gets 280 and is down for ten seconds",
       "lab/test/outageLength.test.ts: how long an outage of ten seconds lasts for callers"
@@ -143,7 +143,7 @@ const held: Record<string, ReadonlyArray<Row>> = {
     ["all of them apply", "test/core/ServiceOrigins.test.ts: for each driver and each service"],
     ["Any other policy", "test/core/ServiceOrigins.test.ts: for each driver and each service"],
     [
-      "only the others of its client",
+      "only the kinds that are missing there",
       "test/core/ServiceOrigins.test.ts: pays from that, whatever quota is around the call"
     ]
   ],
