@@ -173,8 +173,11 @@ declare const call: Effect.Effect<number, NotFound>
 })
 
 const words = `
-import { AdaptiveRateLimiter, awsAdaptive, awsStandard, Backoff, ResourceLimiters } from "effect-retry"
-import { RetryPolicy, RetryQuota, SendGate, withRetry } from "effect-retry"
+import { AdaptiveRateLimiter, awsAdaptive, awsStandard, awsStandard2026, Backoff, httpStandard } from "effect-retry"
+import { ResourceLimiters, RetryPolicy, RetryQuota, SendGate, withRetry } from "effect-retry"
+import * as Operations from "effect-retry/aws/Operations"
+import * as RetryDriver from "effect-retry/RetryDriver"
+import * as RetryLanguageModel from "effect-retry/RetryLanguageModel"
 import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
@@ -302,6 +305,22 @@ describe("what somebody writes who has read one sentence", () => {
     [
       `const h4: never = RetryPolicy.max([awsStandard, Schedule.recurs(5)])`,
       "'RetryPolicy<unknown, never, RetryQuota>'"
+    ],
+    ...["awsStandard2026", "httpStandard"].map((name, index) =>
+      [`const h${index + 5}: never = ${name}`, "'RetryPolicy<unknown, never, RetryQuota>'"] as const
+    ),
+    [`const h7: never = RetryQuota.layer()`, "'Layer<RetryQuota, never, never>'"],
+    [
+      `const h8: never = RetryDriver.make`,
+      "<R>(policy: RetryPolicy<unknown, unknown, R>)"
+    ],
+    [
+      `const h9: never = Operations.forOperation`,
+      "'(operation: Operation) => RetryPolicy<unknown, never, RetryQuota>'"
+    ],
+    [
+      `const h10: never = RetryLanguageModel.withRetry`,
+      "(policy: RetryPolicy.RetryPolicy<unknown, never, RetryQuota.RetryQuota>,"
     ],
     [
       `Effect.runPromise(withRetry(call, awsStandard.pipe(RetryPolicy.requires(ConcurrencyLimiter.ConcurrencyLimiter))).pipe(Effect.provide(RetryQuota.layer())))`,

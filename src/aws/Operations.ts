@@ -10,6 +10,8 @@
 
 import * as Duration from "effect/Duration"
 import { also, checksOf, rejectUnknown } from "../internal/checks.ts"
+import type { RetryPolicy } from "../RetryPolicy.ts"
+import type { RetryQuota } from "../RetryQuota.ts"
 import { type Options, standard2026 } from "./AwsModes.ts"
 
 /**
@@ -39,8 +41,6 @@ export interface Settings {
   /** Whether a call that the quota refuses to retry is held back before it fails. */
   readonly longPolling: boolean
 }
-
-type Policy = ReturnType<typeof standard2026>
 
 const ordinary: Settings = { base: Duration.millis(50), maxAttempts: 3, longPolling: false }
 const polling: Settings = { ...ordinary, longPolling: true }
@@ -105,12 +105,11 @@ export const settings = ({ operation, service }: Operation): Settings => {
  * @category constructors
  * @since 0.1.0
  */
-export const make = (options: Options = {}): (operation: Operation) => Policy => {
+export const make = (options: Options = {}): (operation: Operation) => RetryPolicy<unknown, never, RetryQuota> => {
   const check = checksOf("Operations.make", options)
   also(check, "maxAttempts", "maxBackoff")
   const { maxAttempts, maxBackoff } = rejectUnknown(check, options, options)
-  const policyOf = (of: Settings): Policy =>
-    standard2026({ ...of, maxAttempts: maxAttempts ?? of.maxAttempts, maxBackoff })
+  const policyOf = (of: Settings) => standard2026({ ...of, maxAttempts: maxAttempts ?? of.maxAttempts, maxBackoff })
   const policies = new Map([ordinary, polling, dynamoDB].map((of) => [of, policyOf(of)]))
   return (operation) => policies.get(settings(operation))!
 }
@@ -133,4 +132,4 @@ export const make = (options: Options = {}): (operation: Operation) => Policy =>
  * @category policies
  * @since 0.1.0
  */
-export const forOperation: (operation: Operation) => Policy = make()
+export const forOperation: (operation: Operation) => RetryPolicy<unknown, never, RetryQuota> = make()

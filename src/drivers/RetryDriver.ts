@@ -75,8 +75,6 @@ export interface Driver {
   readonly call: () => Call
 }
 
-type Policy<R> = RetryPolicy<unknown, unknown, R>
-
 class Driven implements Call {
   private readonly decider: Decider
 
@@ -166,7 +164,7 @@ class Driven implements Call {
  * @category constructors
  * @since 0.1.0
  */
-export const make = <R>(policy: Policy<R>): Effect.Effect<Driver, never, R> =>
+export const make = <R>(policy: RetryPolicy<unknown, unknown, R>): Effect.Effect<Driver, never, R> =>
   withServices(compiledOf(policy), (compiled, context) => {
     const environment = environmentOf(context)
     return { call: () => new Driven(compiled, environment) }

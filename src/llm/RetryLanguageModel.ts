@@ -155,7 +155,10 @@ class Retrying {
  * @category layers
  * @since 0.1.0
  */
-export const withRetry = (policy: Policy, limits?: TokenLimiter.Options) => {
+export const withRetry = (
+  policy: RetryPolicy.RetryPolicy<unknown, never, RetryQuota.RetryQuota>,
+  limits?: TokenLimiter.Options
+) => {
   const makeLimiter = TokenLimiter.make(limits)
   const retrying = Layer.effect(
     LanguageModel.LanguageModel,
