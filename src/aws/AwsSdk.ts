@@ -21,7 +21,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { LazyArg } from "effect/Function"
 import { withRetry } from "../Attempt.ts"
-import { compiledOf } from "../engine/policy/policy.ts"
+import { compiledFrom, compiledOf } from "../engine/policy/policy.ts"
 import * as AdaptiveRateLimiter from "../gates/AdaptiveRateLimiter.ts"
 import { type CallOptions, Hedge } from "../hedge/Hedge.ts"
 import { validCall } from "../hedge/internal/hedgeOptions.ts"
@@ -352,10 +352,12 @@ export interface ClientStrategy extends RetryStrategyV2 {
  */
 export const makeRetryStrategy = <R>(
   policy: RetryPolicy<unknown, { readonly [Refused]: true }, R>
-): Effect.Effect<ClientStrategy, never, R> =>
-  Effect.contextWith((context: Context.Context<R>) =>
+): Effect.Effect<ClientStrategy, never, R> => {
+  compiledFrom("AwsSdk.makeRetryStrategy", policy)
+  return Effect.contextWith((context: Context.Context<R>) =>
     Effect.map(RetryStrategy.make(policy), (service) => strategyOf(policy, service, context))
   )
+}
 
 const strategyOf = <R>(
   policy: RetryPolicy<never, unknown, R>,
@@ -393,9 +395,10 @@ export const retryStrategy = (
     RetryQuota.RetryQuota | AdaptiveRateLimiter.AdaptiveRateLimiter
   > = awsStandard2026
 ): ClientStrategy => {
+  const { adaptive } = compiledFrom("AwsSdk.retryStrategy", policy)
   const quota = Context.make(RetryQuota.RetryQuota, Effect.runSync(RetryQuota.make()))
   const { AdaptiveRateLimiter: limiter, make } = AdaptiveRateLimiter
-  const services = compiledOf(policy).adaptive ? Context.add(quota, limiter, Effect.runSync(make())) : quota
+  const services = adaptive ? Context.add(quota, limiter, Effect.runSync(make())) : quota
   const context = services as Context.Context<RetryQuota.RetryQuota | AdaptiveRateLimiter.AdaptiveRateLimiter>
   return strategyOf(policy, Effect.runSyncWith(context)(RetryStrategy.make(policy)), context)
 }

@@ -18,7 +18,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
 import { type AnyFiber, CallEnvironment, CurrentScope, SendScope } from "../engine/environment.ts"
-import { compiledOf } from "../engine/policy/policy.ts"
+import { compiledFrom } from "../engine/policy/policy.ts"
 import { withServices } from "../engine/policy/providedPolicy.ts"
 import { settling } from "../engine/send.ts"
 import type { RateLimitExceeded } from "../gates/AdaptiveRateLimiter.ts"
@@ -61,7 +61,7 @@ export class RetryStrategy extends Context.Service<RetryStrategy, Service>()("ef
 export const make = <R, Err extends { readonly [Refused]: true } = never>(
   policy: RetryPolicy<unknown, Err, R>
 ): Effect.Effect<Service<Err>, never, R> =>
-  withServices(compiledOf(policy), (compiled, context) => new Strategy<Err>(compiled, context))
+  withServices(compiledFrom("RetryStrategy.make", policy), (compiled, context) => new Strategy<Err>(compiled, context))
 
 /**
  * A layer with the strategy of a policy: see {@link make}.

@@ -81,19 +81,20 @@ const shown = (leastMillis: number, mostMillis: number): string => {
   return `after ${least === most ? "" : `${least} to `}${most} ${unit}`
 }
 
+/** A value and its line, which a comparison of two values does not see. */
+const worded = <A extends object>(value: A, line: () => string): A & { readonly toString: () => string } =>
+  Object.defineProperty(value, "toString", { value: line })
+
 const wouldRetry = (low: Retrying, high: Retrying, otherwise?: StopReason) => {
   const [leastMillis, mostMillis] = [low.delayMillis, high.delayMillis].sort((a, b) => a - b) as [number, number]
   const tokens = Math.max(low.cost, high.cost)
   const price = tokens === 0 ? "" : ` at ${tokens} token${tokens === 1 ? "" : "s"}`
   const end = otherwise === undefined ? "" : `, or stop: ${otherwise}`
-  return {
-    _tag: "WouldRetry",
-    least: Duration.millis(leastMillis),
-    most: Duration.millis(mostMillis),
-    tokens,
-    otherwise,
-    toString: () => `would retry ${shown(leastMillis, mostMillis)}${price}${end}`
-  } as const
+  const [least, most] = [Duration.millis(leastMillis), Duration.millis(mostMillis)]
+  return worded(
+    { _tag: "WouldRetry", least, most, tokens, otherwise } as const,
+    () => `would retry ${shown(leastMillis, mostMillis)}${price}${end}`
+  )
 }
 
 /** What a reason means, after the name of the error. */
@@ -109,21 +110,19 @@ const meanings: { readonly [reason in StopReason]?: string } = {
   schedule: "there is no further delay"
 }
 
-const wouldStop = (reason: StopReason, error: unknown) => ({
-  _tag: "WouldStop",
-  reason,
-  toString: () => `would stop: ${reason}, ${nameOf(error)}: ${meanings[reason]}`
-} as const)
+const wouldStop = (reason: StopReason, error: unknown) =>
+  worded({ _tag: "WouldStop", reason } as const, () => `would stop: ${reason}, ${nameOf(error)}: ${meanings[reason]}`)
 
-const uncertain = {
-  _tag: "Uncertain",
-  toString: () => "is certain only when it runs: the policy asks a schedule, a service or a setting"
-} as const
+const uncertain = () =>
+  worded(
+    { _tag: "Uncertain" } as const,
+    () => "is certain only when it runs: the policy asks a schedule, a service or a setting"
+  )
 
 /** What a policy would do: what it decides at the least random draw and at the greatest. */
 export const explained = (call: FailingCall) => {
   const [low, high] = [decidedAt(call, 0), decidedAt(call, 1)]
-  if (low === undefined || high === undefined) return uncertain
+  if (low === undefined || high === undefined) return uncertain()
   if (typeof low === "object") {
     return typeof high === "object"
       ? wouldRetry(low, high)

@@ -24,7 +24,7 @@ import type * as Schedule from "effect/Schedule"
 import { httpStandard } from "../Backoff.ts"
 import { bringing } from "../engine/callContext.ts"
 import { changed, type Compiled } from "../engine/compiled.ts"
-import { compiledOf } from "../engine/policy/policy.ts"
+import { compiledIn } from "../engine/policy/policy.ts"
 import { withServices } from "../engine/policy/providedPolicy.ts"
 import type { CallOptions, Hedge } from "../hedge/Hedge.ts"
 import { validCall } from "../hedge/internal/hedgeOptions.ts"
@@ -32,7 +32,6 @@ import { also, callable, type Checks, checksOf, flag, rejectUnknown } from "../i
 import { guarded, look } from "../internal/tryGet.ts"
 import { layer as limitersLayer, type Limiters, ResourceLimiters } from "../resources/ResourceLimiters.ts"
 import * as RetryClassifier from "../RetryClassifier.ts"
-import { fromSchedule, isRetryPolicy, type RetryPolicy } from "../RetryPolicy.ts"
 import { classifierOf, isRetryStatus } from "./internal/classifyResponse.ts"
 import * as defaults from "./internal/defaults.ts"
 import { defaultHints, type HintReader } from "./internal/hintHeaders.ts"
@@ -235,10 +234,8 @@ const confirming = ({ whileRetryable }: Compiled): Partial<Compiled> =>
 /**
  * The schedule as a policy that checks whether a failure is retryable: one that does not would resend a consumed body.
  */
-const asking = (schedule: AnySchedule<unknown, any>): Compiled => {
-  const policy = isRetryPolicy(schedule) ? schedule as RetryPolicy : fromSchedule(schedule)
-  return changed(compiledOf(policy), confirming)
-}
+const asking = (schedule: AnySchedule<unknown, any>): Compiled =>
+  changed(compiledIn(schedule, "RetryHttp.retry", "policy"), confirming)
 
 const prepared = <E, R>(self: HttpClient.HttpClient.With<E, R>, options: Options | undefined) =>
   withPropagatedHeaders(options?.disableProxyRetries === true ? withoutProxyRetries(self) : self)

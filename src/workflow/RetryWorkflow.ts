@@ -23,11 +23,11 @@ import * as Workflow from "effect/workflow/Workflow"
 import { WorkflowInstance } from "effect/workflow/WorkflowEngine"
 import type { WorkflowEngine } from "effect/workflow/WorkflowEngine"
 import type { Compiled } from "../engine/compiled.ts"
-import { compiledOf } from "../engine/policy/policy.ts"
+import { compiledFrom } from "../engine/policy/policy.ts"
 import { checksOf, rejectUnknown } from "../internal/checks.ts"
 import type { Refused } from "../internal/refused.ts"
 import type { Stop } from "../RetryDecision.ts"
-import { isRetryPolicy, type RetryPolicy } from "../RetryPolicy.ts"
+import type { RetryPolicy } from "../RetryPolicy.ts"
 import { type Past, sending } from "./internal/durableSend.ts"
 import { type AnySent, NotSent, type Retried, Sent, stopOf } from "./internal/storedAttempt.ts"
 
@@ -169,8 +169,7 @@ type OrElse = (error: any, stop: Stop) => Effect.Effect<unknown, unknown, unknow
 
 const retrying = (name: string, policy: unknown, options: Options = {}, orElse: OrElse = Effect.fail) => {
   const check = checksOf(`RetryWorkflow.${name}`, options)
-  if (!isRetryPolicy(policy)) return check.reject("policy", policy, "a policy, such as awsStandard")
-  const compiled = compiledOf(policy)
+  const compiled = compiledFrom(`RetryWorkflow.${name}`, policy)
   if (compiled.services !== undefined) {
     check.reject("policy", policy, "without services of its own: provide them to the workflow")
   }

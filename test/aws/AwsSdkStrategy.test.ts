@@ -19,6 +19,7 @@ import {
   RetryQuota
 } from "effect-retry"
 import * as AwsSdk from "effect-retry/AwsSdk"
+import * as RetryStrategy from "effect-retry/RetryStrategy"
 import { TestQuota } from "effect-retry/testing"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -27,6 +28,7 @@ import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
+import * as Schedule from "effect/Schedule"
 import * as TestClock from "effect/testing/TestClock"
 import { getEventListeners } from "node:events"
 import { Readable } from "node:stream"
@@ -140,6 +142,15 @@ describe("AwsSdk.retryStrategy", () => {
     assert.strictEqual(await sends(one, busy), 1)
     assert.strictEqual(await sends(two, busy), 3)
   })
+
+  it.each([["options", { maxAttempts: 3 }], ["a number", 3], ["a schedule", Schedule.recurs(3)]])(
+    "refuses %s in place of a policy",
+    (_, wrong: any) => {
+      assert.throws(() => AwsSdk.retryStrategy(wrong), /^AwsSdk.retryStrategy: policy must be a policy, such as/)
+      assert.throws(() => AwsSdk.makeRetryStrategy(wrong), /^AwsSdk.makeRetryStrategy: policy must be a policy/)
+      assert.throws(() => RetryStrategy.make(wrong), /^RetryStrategy.make: policy must be a policy/)
+    }
+  )
 
   it("has a limiter of its own if the policy is adaptive", async () => {
     const strategy = AwsSdk.retryStrategy(awsAdaptive)

@@ -227,6 +227,20 @@ describe("RetryPolicy.explain", () => {
     assert.deepInclude(RetryPolicy.explain(awsStandard, "?"), { _tag: "WouldStop", reason: "unknown-error" })
   })
 
+  it("is a value that can be compared as a whole", () => {
+    const retries = {
+      _tag: "WouldRetry",
+      least: Duration.zero,
+      most: Duration.seconds(1),
+      tokens: 5,
+      otherwise: undefined
+    } as const
+    const stops = { _tag: "WouldStop", reason: "max-attempts" } as const
+    assert.deepStrictEqual(RetryPolicy.explain(awsStandard, lost), retries)
+    assert.deepStrictEqual(RetryPolicy.explain(awsStandard, lost, { attempt: 3 }), stops)
+    assert.deepStrictEqual(RetryPolicy.explain(Schedule.spaced(1), lost), { _tag: "Uncertain" })
+  })
+
   it("stops before it has looked at a schedule", () => {
     const policy = RetryPolicy.whileRetryable(Schedule.spaced("1 second"))
     assert.deepInclude(RetryPolicy.explain(policy, "?"), { reason: "unknown-error" })

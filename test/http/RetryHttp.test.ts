@@ -1011,5 +1011,11 @@ describe("RetryHttp", () => {
         assert.deepInclude(error, { constructorName: "RetryHttp.retry", field })
       })
     }
+
+    it("refuses options in place of a policy", () => {
+      const message = /^RetryHttp.retry: policy must be a schedule, .* got an object/
+      assert.throws(() => RetryHttp.retry(client, { attemptTimeout: 100 } as never), message)
+      assert.throws(() => RetryHttp.transform({ attemptTimeout: 100 } as never), message)
+    })
   })
 })

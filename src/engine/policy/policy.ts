@@ -53,6 +53,10 @@ export const lifted = <E, Err, R>(
 export const compiledIn = (schedule: AnySchedule, tag?: string, field?: string): Compiled =>
   compiledOf(lifted(schedule, tag, field))
 
+/** What a policy is made of, for a function that takes no other schedule. */
+export const compiledFrom = (tag: string, policy: unknown): Compiled =>
+  isPolicy(policy) ? compiledOf(policy) : checks(tag).reject("policy", policy, "a policy, such as awsStandard")
+
 /** What policies can do besides being schedules: print and compare. */
 const Proto: object = /* @__PURE__ */ Object.assign(
   /* @__PURE__ */ Object.create(/* @__PURE__ */ Object.getPrototypeOf(Schedule.forever)),
