@@ -8,7 +8,12 @@
  * recreated.
  */
 import { Effect, Layer, Schema, Stream } from "effect"
-import { awsStandard2026, Hedge, RetryPolicy } from "effect-retry"
+import {
+  awsStandard2026,
+  Hedge,
+  ResourceLimiters,
+  RetryPolicy
+} from "effect-retry"
 import * as RetryHttp from "effect-retry/RetryHttp"
 import {
   HttpBody,
@@ -103,12 +108,17 @@ export const upload = (
 export const layer = RetryHttp.layer(awsStandard2026)
 
 /**
- * Each host has its own quota and its own cool-down: those of a
- * `ResourceLimiters.layer({ coolDown: {} })`.
+ * Each host has its own quota and its own cool-down. Without
+ * `"unlimited"`, it also has the limiter of adaptive mode, which slows
+ * all calls of a host after a 429, under any policy.
  */
 export const perHost = RetryHttp.layer(awsStandard2026, {
   resource: RetryHttp.hostOf
-})
+}).pipe(
+  Layer.provide(
+    ResourceLimiters.layer({ coolDown: {}, limiter: "unlimited" })
+  )
+)
 
 /**
  * The same, with a second request for a read that has no response after

@@ -115,7 +115,8 @@ export interface Options extends ClassifierOptions {
   /**
    * The resource that a request is for, such as {@link hostOf}: its quota, limiter and gates are then those of that key
    * of `ResourceLimiters`, in place of those around the call, also where the key has none. Gates that `ResourceLimiters`
-   * has no option for, such as a `TokenLimiter`, still apply. If it throws, the host. Default: none.
+   * has no option for, such as a `TokenLimiter`, still apply. No type shows the refusals of the gates:
+   * `SendGate.catchRefusal` catches them. If it throws, the host. Default: none.
    */
   readonly resource?: ((request: HttpClientRequest) => string) | undefined
 }
@@ -145,7 +146,7 @@ export type PerResource<R> = Exclude<R, Limiters> | ResourceLimiters
  *
  * ```ts
  * const perHost = RetryHttp.layer(awsStandard2026, { resource: RetryHttp.hostOf }).pipe(
- *   Layer.provide([FetchHttpClient.layer, ResourceLimiters.layer({ coolDown: {} })])
+ *   Layer.provide([FetchHttpClient.layer, ResourceLimiters.layer({ coolDown: {}, limiter: "unlimited" })])
  * )
  * ```
  *

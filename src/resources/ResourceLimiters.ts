@@ -117,8 +117,9 @@ export interface Options<out R = never> {
     | ((key: string) => RetryQuota.Options | Layer.Layer<RetryQuota.RetryQuota, never, R>)
     | undefined
   /**
-   * The limiter of a resource, the same for all or by key. `"unlimited"` limits nothing: for policies without a send
-   * rate, whose calls are held back by the gates below.
+   * The limiter of a resource, the same for all or by key. After a throttle it slows the sends of every policy, first
+   * attempts too. `"unlimited"` limits nothing: for policies other than `awsAdaptive`, whose calls are held back by the
+   * gates below. Default: that of `AdaptiveRateLimiter.layer()`.
    */
   readonly limiter?:
     | AdaptiveRateLimiter.Options

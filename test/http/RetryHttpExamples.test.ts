@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { awsStandard2026, Hedge, RetryObserver, type RetryPolicy, RetryQuota } from "effect-retry"
 import * as RetryHttp from "effect-retry/RetryHttp"
 import * as Kit from "effect-retry/testing"
+import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -106,6 +107,21 @@ describe("examples/http", () => {
       assert.strictEqual((yield* spent).requests.length, 6)
       assert.strictEqual(yield* quota.balance, 500 - 4 * 14)
     }))
+
+  it.effect("does not slow the calls of a host after a 429", () => {
+    const statuses = [429]
+    const base = HttpClient.make((request) =>
+      Effect.sync(() => HttpClientResponse.fromWeb(request, new Response("", { status: statuses.pop() ?? 200 })))
+    )
+    const live = Http.perHost.pipe(Layer.provide(Layer.succeed(HttpClient.HttpClient, base)))
+    return Effect.gen(function*() {
+      const get = HttpClient.get("https://shop.example/orders/7")
+      yield* Kit.runToEnd(get)
+      const start = yield* Clock.currentTimeMillis
+      yield* Kit.runToEnd(Effect.replicateEffect(get, 10))
+      assert.strictEqual(yield* Clock.currentTimeMillis, start)
+    }).pipe(Effect.provide(live))
+  })
 
   it("knows a server's own header and status", () => {
     const response = HttpClientResponse.fromWeb(
