@@ -32,12 +32,13 @@ import {
 } from "../drivers/internal/promiseCall.ts"
 import { changed } from "../engine/compiled.ts"
 import { compiledOf } from "../engine/policy/policy.ts"
-import type * as CoolDown from "../gates/CoolDown.ts"
+import * as CoolDown from "../gates/CoolDown.ts"
 import { also, callable, type Checks, checksOf, rejectUnknown } from "../internal/checks.ts"
 import { isReader } from "../internal/classification/wire.ts"
 import { get, look } from "../internal/tryGet.ts"
 import * as ResourceLimiters from "../resources/ResourceLimiters.ts"
 import type * as RetryQuota from "../RetryQuota.ts"
+import type * as SendGate from "../SendGate.ts"
 import * as defaults from "./internal/defaults.ts"
 
 /**
@@ -71,9 +72,9 @@ export interface Options extends RetryOptions, ContextOptions {
   /** The quota of each host, which its retries are paid from. Default: 500 tokens, of which a retry takes 5. */
   readonly quota?: RetryQuota.Options | undefined
   /**
-   * What happens when a host asks a caller to wait: all callers of it do, and then a few go first. A call that would
-   * wait longer than `maxWait`, or with too many others, fails with `CoolingDown`, unsent. `false`: each call only waits
-   * for what it was asked itself. Default `{ maxWait: "10 seconds" }`, after hints of up to a minute.
+   * What happens when a host asks a caller to wait: all callers of it do, and then a few go first. Default: a call that
+   * would wait longer than 10 seconds, or with too many others, is sent, once. With options, of which `maxWait` is 10
+   * seconds if left out, it fails with `CoolingDown`, unsent. `false`: each call only waits for what it was asked itself.
    */
   readonly coolDown?: CoolDown.Options | false | undefined
   /** Makes the requests. Default: the global `fetch`, as it is when this one is made. */
@@ -86,6 +87,8 @@ interface Shared {
   readonly setting: Setting
   /** For a body that can be read once. */
   readonly once: Setting
+  /** Whether a call is sent though its host is cooling down. */
+  readonly isLenient: boolean
 }
 
 const isRequest = (u: unknown): u is Request =>
@@ -130,11 +133,34 @@ class Sending {
   }
 }
 
-const limited = (host: string): CallSetting["around"] => (call) => Effect.provide(call, ResourceLimiters.get(host))
+/** A send that nothing follows, and nothing counts. */
+const uncounted: SendGate.Pass = { settle: () => {}, cancel: () => {} }
+
+/** First sends pass, though perhaps late, as a caller of `fetch` expects. Retries are refused. */
+const lenient = ({ gate, ...service }: CoolDown.Service): CoolDown.Service => ({
+  ...service,
+  gate: {
+    name: gate.name,
+    order: gate.order,
+    isStrained: (nowMillis) => gate.isStrained?.(nowMillis) === true,
+    enter: (send) => {
+      const entering = gate.enter(send)
+      return entering === undefined || send.attempt > 1
+        ? entering
+        : Effect.catch(entering, () => Effect.sync(() => send.hold(uncounted)))
+    }
+  }
+})
+
+const limited = (host: string, isLenient: boolean): CallSetting["around"] => (call) =>
+  Effect.provide(
+    isLenient ? Effect.updateService(call, CoolDown.CoolDown, lenient) : call,
+    ResourceLimiters.get(host)
+  )
 
 /** One call. Options take the place of parts of a `Request`. */
 const fetched = (
-  { once, send, setting }: Shared,
+  { isLenient, once, send, setting }: Shared,
   input: Parameters<Fetch>[0],
   init: RequestInit | undefined
 ): Promise<Response> => {
@@ -145,7 +171,7 @@ const fetched = (
     ...(isReader(body) ? once : setting),
     signal: signalOf("retryFetch", { signal }),
     request: { method, headers: look(() => new Headers(headers)) },
-    around: limited(hostOf(own.url ?? String(input)))
+    around: limited(hostOf(own.url ?? String(input)), isLenient)
   })
   const end = () => sending.end()
   fetched.then(end, end)
@@ -156,6 +182,7 @@ const settingsOf = (options: Options, check: Checks, scope: Scope.Scope): Shared
   const { attemptTimeout = defaults.attemptTimeout, context = Context.empty(), coolDown, policy, quota } = options
   const used = policy ?? httpStandard
   also(check, "policy", "quota", "coolDown")
+  if (coolDown === true as unknown) check.reject("coolDown", coolDown, "options or false")
   valid(check, used, options)
   const attemptMillis = attemptTimeout === false
     ? also(check, "attemptTimeout")!
@@ -175,7 +202,12 @@ const settingsOf = (options: Options, check: Checks, scope: Scope.Scope): Shared
     ...settingOf(used, Context.merge(context, env) as Context.Context<never>, options, { unasked: "yes" }),
     attemptMillis
   }
-  return { send, setting, once: { ...setting, compiled: changed(setting.compiled, () => ({ maxAttempts: 1 })) } }
+  return {
+    send,
+    setting,
+    once: { ...setting, compiled: changed(setting.compiled, () => ({ maxAttempts: 1 })) },
+    isLenient: coolDown === undefined
+  }
 }
 
 /** Must not lead back to the function: it would never be garbage. Some Workers lack it. */

@@ -409,17 +409,31 @@ describe("a host", () => {
       }
     }))
 
-  it.effect("that is closed for longer is not asked: calls fail with CoolingDown, unless coolDown is false", () =>
+  it.effect("that asks for half a minute is still sent other calls, but no retries before that", () =>
+    Effect.gen(function*() {
+      const calls = (fetch: Fetch.Fetch) => Promise.all([1, 2, 3].map(async () => (await fetch(url)).status))
+      const answers = [() => headed(429, { "retry-after": "60" }), 200, 503]
+      const { result, sent } = yield* run(answers, async (fetch) => {
+        await fetch(url)
+        return calls(fetch)
+      })
+      assert.deepStrictEqual(valueOf(result), [200, 503, 503])
+      assert.deepStrictEqual(sent.map(({ atMillis }) => atMillis), [0, 0, 0, 0])
+    }))
+
+  it.effect("that is closed for longer than a coolDown of the options waits is not asked: CoolingDown", () =>
     Effect.gen(function*() {
       const calls = async (fetch: Fetch.Fetch) => {
         await fetch(url)
         return fetch(url)
       }
-      const answers = [() => headed(503, { "retry-after": "30" }), 200]
-      const closed = yield* run(answers, calls)
+      const answers = [() => headed(503, { "retry-after": "60" }), 200]
+      const closed = yield* run(answers, calls, { coolDown: {} })
       assert.deepStrictEqual([reasonOf(closed.result)._tag, closed.sent.length], ["CoolingDown", 1])
-      const open = yield* run(answers, calls, { coolDown: false })
-      assert.deepStrictEqual([valueOf(open.result).status, open.sent.length], [200, 2])
+      for (const coolDown of [undefined, false] as const) {
+        const open = yield* run(answers, calls, { coolDown })
+        assert.deepStrictEqual([valueOf(open.result).status, open.sent.length], [200, 2])
+      }
     }))
 
   it.effect("is the resource that observers see", () =>
@@ -473,6 +487,7 @@ describe("options", () => {
     [{ fetch: "node-fetch" }, "retryFetch: fetch must be a function such as fetch"],
     [{ quota: { capacity: 4 } }, "retryFetch: quota.capacity must be at least 5"],
     [{ coolDown: { maxWaits: 1 } }, "CoolDown"],
+    [{ coolDown: true }, "retryFetch: coolDown must be options or false, got true"],
     [{ retries: -1 }, "retryFetch: retries must be a whole number"],
     [null, "retryFetch: options must be an object"]
   ]
