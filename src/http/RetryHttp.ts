@@ -433,7 +433,7 @@ export const transform: {
  *
  * Like {@link transform}: quota, limiter and gates are those that the layer is given.
  *
- * Without arguments, it needs only the client, and has the defaults of `retryFetch`: the policy `httpStandard`, 30
+ * Without arguments, it needs only the client, and has the policy `httpStandard`, 30
  * seconds for an attempt until its response begins, a quota and a cool-down for each host, of at most 10,000.
  *
  * **Example** (Every request of a program)

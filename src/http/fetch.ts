@@ -34,9 +34,10 @@ import { changed } from "../engine/compiled.ts"
 import { compiledOf } from "../engine/policy/policy.ts"
 import * as CoolDown from "../gates/CoolDown.ts"
 import { also, callable, type Checks, checksOf, rejectUnknown } from "../internal/checks.ts"
-import { isReader } from "../internal/classification/wire.ts"
-import { get, look } from "../internal/tryGet.ts"
+import { isReader, isRepeatable, type Request as AnyRequest } from "../internal/classification/wire.ts"
+import { get, look, short } from "../internal/tryGet.ts"
 import * as ResourceLimiters from "../resources/ResourceLimiters.ts"
+import * as RetryPolicy from "../RetryPolicy.ts"
 import type * as RetryQuota from "../RetryQuota.ts"
 import type * as SendGate from "../SendGate.ts"
 import * as defaults from "./internal/defaults.ts"
@@ -58,15 +59,16 @@ export type Fetch = typeof globalThis.fetch
 export interface Options extends RetryOptions, ContextOptions {
   /**
    * When to retry, and how often. Whatever it says, only what is known to be transient, and may be sent twice, is
-   * retried. Default `httpStandard`: random delays up to 100, 200, 400 milliseconds and so on, or as long as the server
-   * asks, as long as the retry begins within 10 seconds. If the server asks for more, its response is the result.
+   * retried. Default `httpStandard` with a deadline of 30 seconds: random delays up to 100, 200, 400 milliseconds and so
+   * on, up to 5 seconds, or as long as the server asks, as long as the retry begins within 30 seconds. If the server
+   * asks for more, its response is the result.
    */
   readonly policy?: Policy<ResourceLimiters.Limiters> | undefined
   /**
    * How long one attempt may take until its response begins: above 0, or `false` for as long as it likes. Its body is
    * not limited: pass a `signal` for that. An attempt that takes longer is aborted, and fails with a `DOMException`
-   * named `TimeoutError`, which is retried if the policy still allows it. Default 30 seconds: too short for some
-   * reports and language models, too long for a retry under the default policy.
+   * named `TimeoutError`, which is retried if the policy still allows it. Default 10 seconds, or 30 if no attempt can
+   * follow it, as for a POST without `Idempotency-Key`: too short for some reports and language models.
    */
   readonly attemptTimeout?: Duration.Input | false | undefined
   /** The quota of each host, which its retries are paid from. Default: 500 tokens, of which a retry takes 5. */
@@ -84,7 +86,10 @@ export interface Options extends RetryOptions, ContextOptions {
 /** What all calls of one function share. */
 interface Shared {
   readonly send: Fetch
+  /** For a request that can be sent twice. */
   readonly setting: Setting
+  /** For one that cannot, once it may have run. */
+  readonly single: Setting
   /** For a body that can be read once. */
   readonly once: Setting
   /** Whether a call is sent though its host is cooling down. */
@@ -93,6 +98,8 @@ interface Shared {
 
 const isRequest = (u: unknown): u is Request =>
   typeof get(u, "url") === "string" && typeof get(u, "clone") === "function"
+
+const patient = () => RetryPolicy.withDeadline(httpStandard, defaults.fetchTimeouts.deadlineMillis)
 
 /** The host and port; of a relative address, those of the page. */
 const hostOf = (address: string): string =>
@@ -158,39 +165,49 @@ const limited = (host: string, isLenient: boolean): CallSetting["around"] => (ca
     ResourceLimiters.get(host)
   )
 
+const settingFor = ({ once, setting, single }: Shared, body: unknown, request: AnyRequest): Setting =>
+  isReader(body) ? once : isRepeatable(request) ? setting : single
+
 /** One call. Options take the place of parts of a `Request`. */
 const fetched = (
-  { isLenient, once, send, setting }: Shared,
+  shared: Shared,
   input: Parameters<Fetch>[0],
   init: RequestInit | undefined
 ): Promise<Response> => {
   const own: Partial<Request> = isRequest(input) ? input : {}
   const { body, headers = own.headers, method = own.method ?? "GET", signal = own.signal } = init ?? {}
-  const sending = new Sending(send, input, init)
+  const sending = new Sending(shared.send, input, init)
+  const request = { method: short(method).toUpperCase(), headers: look(() => new Headers(headers)) }
   const fetched = call(sending.send, {
-    ...(isReader(body) ? once : setting),
+    ...settingFor(shared, body, request),
     signal: signalOf("retryFetch", { signal }),
-    request: { method, headers: look(() => new Headers(headers)) },
-    around: limited(hostOf(own.url ?? String(input)), isLenient)
+    request,
+    around: limited(hostOf(own.url ?? String(input)), shared.isLenient)
   })
   const end = () => sending.end()
   fetched.then(end, end)
   return fetched
 }
 
+/** How long an attempt may take that another can follow, and one that none can. */
+const timeoutsOf = ({ attemptTimeout }: Options, check: Checks): readonly [number | undefined, number | undefined] => {
+  also(check, "attemptTimeout")
+  if (attemptTimeout === false) return [undefined, undefined]
+  if (attemptTimeout === undefined) return [defaults.fetchTimeouts.attemptMillis, defaults.fetchTimeouts.deadlineMillis]
+  const millis = check.positiveDuration("attemptTimeout", attemptTimeout)
+  return [millis, millis]
+}
+
 const settingsOf = (options: Options, check: Checks, scope: Scope.Scope): Shared => {
-  const { attemptTimeout = defaults.attemptTimeout, context = Context.empty(), coolDown, policy, quota } = options
-  const used = policy ?? httpStandard
+  const { context = Context.empty(), coolDown, policy = patient(), quota } = options
   also(check, "policy", "quota", "coolDown")
   if (coolDown === true as unknown) check.reject("coolDown", coolDown, "options or false")
-  valid(check, used, options)
-  const attemptMillis = attemptTimeout === false
-    ? also(check, "attemptTimeout")!
-    : check.positiveDuration("attemptTimeout", attemptTimeout)
+  valid(check, policy, options)
+  const [attemptMillis, lastMillis] = timeoutsOf(options, check)
   const send = callable(check, "fetch", options.fetch ?? globalThis.fetch, "a function such as fetch")
   rejectUnknown(check, options)
-  affordable(check, used, quota)
-  const { adaptive } = compiledOf(used)
+  affordable(check, policy, quota)
+  const { adaptive } = compiledOf(policy)
   const limiters = ResourceLimiters.layer({
     ...defaults.limiters,
     quota,
@@ -199,13 +216,15 @@ const settingsOf = (options: Options, check: Checks, scope: Scope.Scope): Shared
   })
   const env = Effect.runSyncWith(context)(Layer.buildWithScope(limiters, scope))
   const setting = {
-    ...settingOf(used, Context.merge(context, env) as Context.Context<never>, options, { unasked: "yes" }),
+    ...settingOf(policy, Context.merge(context, env) as Context.Context<never>, options, { unasked: "yes" }),
     attemptMillis
   }
+  const single = { ...setting, attemptMillis: lastMillis }
   return {
     send,
     setting,
-    once: { ...setting, compiled: changed(setting.compiled, () => ({ maxAttempts: 1 })) },
+    single,
+    once: { ...single, compiled: changed(setting.compiled, () => ({ maxAttempts: 1 })) },
     isLenient: coolDown === undefined
   }
 }

@@ -274,11 +274,30 @@ describe("the result", () => {
       assert.deepStrictEqual(sent.map(({ atMillis }) => atMillis), [0, 2050, 4150])
     }))
 
-  it.effect("is a TimeoutError after 30 seconds, too late for a retry, by default", () =>
+  it.effect("by default, a hanging attempt ends after 10 seconds, and is retried for 30", () =>
     Effect.gen(function*() {
-      const { result, sent } = yield* run(["silence"], (fetch) => fetch(url), { attemptTimeout: undefined })
-      assert.include(reasonOf(result).message, "no response within 30s")
-      assert.strictEqual(sent.length, 1)
+      const options = { attemptTimeout: undefined, retries: undefined }
+      const { result, sent } = yield* run(["silence"], (fetch) => fetch(url), options)
+      assert.include(reasonOf(result).message, "no response within 10s")
+      assert.deepStrictEqual(sent.map(({ atMillis }) => atMillis), [0, 10_050, 20_150])
+      const once = yield* run(["silence", 200], (fetch) => fetch(new Request(url, { method: "put" })), options)
+      assert.deepStrictEqual([valueOf(once.result).status, once.sent.length], [200, 2])
+    }))
+
+  it.effect("by default, an attempt that no other can follow has 30 seconds", () =>
+    Effect.gen(function*() {
+      const alone: ReadonlyArray<RequestInit> = [
+        { method: "POST", body: "x" },
+        { method: "post", body: "x" },
+        { method: "PUT", body: new Blob(["x"]).stream(), duplex: "half" } as RequestInit
+      ]
+      for (const init of alone) {
+        const { result, sent } = yield* run(["silence"], (fetch) => fetch(url, init), { attemptTimeout: undefined })
+        assert.deepStrictEqual([reasonOf(result).message, sent.length], ["no response within 30s", 1])
+      }
+      const keyed = { method: "post", body: "x", headers: key }
+      const { result } = yield* run(["silence"], (fetch) => fetch(url, keyed), { attemptTimeout: undefined })
+      assert.strictEqual(reasonOf(result).message, "no response within 10s")
     }))
 
   it.effect("waits for a response as long as it takes with attemptTimeout false, and not for its body", () =>
@@ -401,9 +420,9 @@ describe("a host", () => {
       assert.deepStrictEqual(alone.sent.filter(({ atMillis }) => atMillis === 0).length, 4)
     }))
 
-  it.effect("that asks for more than is left of ten seconds: its response is the result at once", () =>
+  it.effect("that asks for more than is left of thirty seconds: its response is the result at once", () =>
     Effect.gen(function*() {
-      for (const [seconds, sends] of [["9", 2], ["11", 1]] as const) {
+      for (const [seconds, sends] of [["25", 2], ["31", 1]] as const) {
         const { sent } = yield* run([() => headed(503, { "retry-after": seconds }), 200], (fetch) => fetch(url))
         assert.strictEqual(sent.length, sends, seconds)
       }
