@@ -41,6 +41,7 @@ import * as RetryPolicy from "../RetryPolicy.ts"
 import type * as RetryQuota from "../RetryQuota.ts"
 import type * as SendGate from "../SendGate.ts"
 import * as defaults from "./internal/defaults.ts"
+import { GlobalFetch } from "./internal/globalFetch.ts"
 
 /**
  * `fetch`, as the program's own types have it.
@@ -79,12 +80,18 @@ export interface Options extends RetryOptions, ContextOptions {
    * seconds if left out, it fails with `CoolingDown`, unsent. `false`: each call only waits for what it was asked itself.
    */
   readonly coolDown?: CoolDown.Options | false | undefined
-  /** Makes the requests. Default: the global `fetch`, as it is when this one is made. */
+  /**
+   * Makes the requests. Default: the global `fetch` of the moment, so a test may replace it; if this function has taken
+   * its place, the one before.
+   */
   readonly fetch?: Fetch | undefined
 }
 
 /** What all calls of one function share. */
 interface Shared {
+  /** The `fetch` of the program, as it was when this one was made. */
+  readonly before: Fetch
+  readonly global: GlobalFetch | undefined
   readonly send: Fetch
   /** For a request that can be sent twice. */
   readonly setting: Setting
@@ -204,7 +211,8 @@ const settingsOf = (options: Options, check: Checks, scope: Scope.Scope): Shared
   if (coolDown === true as unknown) check.reject("coolDown", coolDown, "options or false")
   valid(check, policy, options)
   const [attemptMillis, lastMillis] = timeoutsOf(options, check)
-  const send = callable(check, "fetch", options.fetch ?? globalThis.fetch, "a function such as fetch")
+  const before = callable(check, "fetch", options.fetch ?? globalThis.fetch, "a function such as fetch")
+  const global = new GlobalFetch(before)
   rejectUnknown(check, options)
   affordable(check, policy, quota)
   const { adaptive } = compiledOf(policy)
@@ -221,7 +229,9 @@ const settingsOf = (options: Options, check: Checks, scope: Scope.Scope): Shared
   }
   const single = { ...setting, attemptMillis: lastMillis }
   return {
-    send,
+    before,
+    global: options.fetch === undefined ? global : undefined,
+    send: options.fetch === undefined ? global.send : before,
     setting,
     single,
     once: { ...single, compiled: changed(setting.compiled, () => ({ maxAttempts: 1 })) },
@@ -276,13 +286,17 @@ const dropped = typeof FinalizationRegistry === "undefined"
 export const retryFetch = (options: Options = {}): Fetch => {
   const scope = Scope.makeUnsafe()
   const shared = settingsOf(options, checksOf("retryFetch", options), scope)
+  const { before, global } = shared
   // It has the properties that a runtime adds to its `fetch`.
-  const retrying = new Proxy(shared.send, {
-    apply: (_, __, [input, init]: Parameters<Fetch>) =>
-      promised(() =>
+  const retrying = new Proxy(before, {
+    apply: (_, __, [input, init]: Parameters<Fetch>) => {
+      if (global?.isBack(input, init) === true) return before(input, init)
+      return promised(() =>
         isRequest(init) ? fetched(shared, new Request(input, init), undefined) : fetched(shared, input, init)
       )
+    }
   })
+  if (global !== undefined) global.user = retrying
   dropped?.register(retrying, scope)
   return retrying
 }

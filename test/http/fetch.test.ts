@@ -1,5 +1,5 @@
 /** `fetch` that retries: by a scripted `fetch` in virtual time, and against a server of Node. */
-import { afterAll, assert, beforeAll, beforeEach, describe, it } from "@effect/vitest"
+import { afterAll, afterEach, assert, beforeAll, beforeEach, describe, it } from "@effect/vitest"
 import { Backoff, InvalidOption, RetryObserver, RetryPolicy } from "effect-retry"
 import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
 import type * as Fetch from "effect-retry/fetch"
@@ -548,16 +548,60 @@ describe("the function", () => {
     assert.deepStrictEqual(seen, [undefined])
   })
 
-  it("takes the global fetch as it is when it is made, so it can take its place", async () => {
+  describe("in place of the global fetch, or around it", () => {
     const before = globalThis.fetch
-    let sends = 0
-    globalThis.fetch = async () => new Response("ok", { status: sends++ < 1 ? 503 : 200 })
-    try {
-      globalThis.fetch = retryFetch({ policy: Backoff.fixed(1).pipe(RetryPolicy.maxAttempts(3)) })
-      assert.strictEqual((await fetch("http://a/")).status, 200)
-      assert.strictEqual(sends, 2)
-    } finally {
+    afterEach(() => {
       globalThis.fetch = before
+    })
+    /** Answers 503 first, then 200. */
+    const mocked = () => {
+      const world = { sends: 0, fetch: async () => new Response("ok", { status: world.sends++ < 1 ? 503 : 200 }) }
+      return world
+    }
+    const policy = Backoff.fixed(1).pipe(RetryPolicy.maxAttempts(3))
+
+    it("sends by the global fetch of the moment, so a mock is seen, and gone when it is", async () => {
+      const [first, second] = [mocked(), mocked()]
+      const made = retryFetch({ policy })
+      globalThis.fetch = first.fetch
+      assert.strictEqual((await made("http://a/")).status, 200)
+      globalThis.fetch = second.fetch
+      assert.strictEqual((await made("http://a/")).status, 200)
+      assert.deepStrictEqual([first.sends, second.sends], [2, 2])
+    })
+
+    it("takes its place: it sends by what was there", async () => {
+      const world = mocked()
+      globalThis.fetch = world.fetch
+      globalThis.fetch = retryFetch({ policy })
+      assert.strictEqual((await fetch("http://a/")).status, 200)
+      assert.strictEqual(world.sends, 2)
+    })
+
+    const around: Record<string, (inner: typeof fetch) => typeof fetch> = {
+      "a function": (inner) => (input, init) => inner(input, init),
+      "a function that makes a Request": (inner) => (input, init) => inner(new Request(input, init)),
+      "an async function": (inner) => async (input, init) => {
+        await Promise.resolve()
+        return inner(input, { ...init })
+      },
+      "another retryFetch": (inner) =>
+        retryFetch({ policy: Backoff.fixed(1).pipe(RetryPolicy.maxAttempts(1)), fetch: inner })
+    }
+    for (const [what, wrap] of Object.entries(around)) {
+      it(`takes its place with ${what} around it: it does not call itself`, async () => {
+        const world = mocked()
+        globalThis.fetch = world.fetch
+        const made = retryFetch({ policy })
+        let calls = 0
+        globalThis.fetch = wrap((input, init) => {
+          if (++calls > 20) throw new Error("calls itself")
+          return made(input, init)
+        })
+        assert.strictEqual((await made("http://a/")).status, 200)
+        assert.strictEqual((await fetch("http://a/")).status, 200)
+        assert.strictEqual(world.sends, 3)
+      })
     }
   })
 })

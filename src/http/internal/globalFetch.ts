@@ -1,0 +1,38 @@
+import { get } from "../../internal/tryGet.ts"
+
+/** `fetch`, as the program's own types have it. */
+type Fetch = typeof globalThis.fetch
+
+/**
+ * The global `fetch` of the moment, so that a mock takes its place: for a function that may take that place itself.
+ * Then, or with something around it there, its sends would come back to it: they go to the `fetch` before.
+ */
+export class GlobalFetch {
+  /** The function that sends by this one. */
+  user: Fetch | undefined = undefined
+  /** Of its sends: what is around it passes them on. */
+  private readonly signals = new WeakSet<AbortSignal>()
+  private isSending = false
+
+  constructor(private readonly before: Fetch) {}
+
+  /** Whether a call of the function is a send of its own that has come back. */
+  isBack(input: unknown, init: unknown): boolean {
+    const signal = get(init, "signal") ?? get(input, "signal")
+    return this.isSending || this.signals.has(signal as AbortSignal)
+  }
+
+  readonly send: Fetch = (input, init) => {
+    const { before, user } = this
+    const { fetch } = globalThis
+    if (fetch === user || typeof fetch !== "function") return before(input, init)
+    this.signals.add(init!.signal!)
+    const wasSending = this.isSending
+    this.isSending = true
+    try {
+      return fetch(input, init)
+    } finally {
+      this.isSending = wasSending
+    }
+  }
+}
