@@ -7,7 +7,7 @@ import { guarded } from "./tryGet.ts"
 type Reject = (field: string, value: unknown, expected: string) => never
 
 /** The options, as JSON. */
-interface Input {
+export interface Input {
   [field: string]: unknown
 }
 
