@@ -254,6 +254,11 @@ export const faultOf = (error: unknown): Option.Option<Fault> => {
  * `facts` are the same for every error of the class, or computed from the error, whose type the function must name:
  * TypeScript cannot infer it. If they have no `retryAfter`, a `retryAfter` field of the error is the hint.
  *
+ * **Gotchas**
+ *
+ * Facts count in place of those of a `cause`: an error that wraps every failure of a request is then retried after a 404
+ * too. Make such a class with `Data.TaggedError` or `Schema.TaggedError`: it is classified by its `cause`.
+ *
  * **Example** (An error with a hint)
  *
  * ```ts

@@ -321,6 +321,21 @@ describe("AwsSdk.makeRetryStrategy", () => {
       Effect.provideService(Metric.MetricRegistry, new Map())
     ))
 
+  it.effect("has the name that it is made under, with one quota for several", () =>
+    Effect.gen(function*() {
+      for (const name of ["orders", "files"]) {
+        const { client } = yield* strategic(awsStandard, [busy, ok]).pipe(
+          Effect.provideService(RetryObserver.CurrentResource, name)
+        )
+        yield* played(get(client))
+      }
+      const balances = (yield* Metric.snapshot).filter(({ id }) => id === "retry_quota_balance")
+      assert.deepStrictEqual(balances.map(({ attributes }) => attributes!["resource"]), ["orders", "files"])
+    }).pipe(
+      Effect.provide([RetryQuota.layer(), RetryMetrics.layer()]),
+      Effect.provideService(Metric.MetricRegistry, new Map())
+    ))
+
   describe("classifies", () => {
     it.effect("by the classifier of the context first", () =>
       Effect.gen(function*() {
