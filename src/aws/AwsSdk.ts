@@ -379,6 +379,9 @@ const strategyOf = <R>(
  * Clients with the same strategy share its quota and limiter: make one for each service that you call. Default policy
  * `awsStandard2026`, as the SDK's own; that of its clients of DynamoDB is `awsDynamoDB2026`.
  *
+ * For metrics, logs or another quota without a program, run {@link makeRetryStrategy} in a `ManagedRuntime` of their
+ * layers.
+ *
  * **Example** (A client that retries by our policy)
  *
  * ```ts
