@@ -1,4 +1,4 @@
-import { statusOf } from "../internal/classification/wire.ts"
+import { statusIn } from "../internal/classification/resource.ts"
 import { Refused } from "../internal/refused.ts"
 import type { StopReason } from "../RetryDecision.ts"
 import type { RetryInfo } from "../RetryInfo.ts"
@@ -25,7 +25,7 @@ export const isFinal = (whileRetryable: Compiled["whileRetryable"], info: RetryI
 /** Why a failure is not retried that the policy does not consider retryable. */
 const reasonOf = ({ error, info }: Failing): StopReason => {
   // An error unknown to the classifier, but with a server's response: the server would answer the same again.
-  if (info === undefined) return statusOf(error)! >= 400 ? "final" : "unknown-error"
+  if (info === undefined) return statusIn(error)! >= 400 ? "final" : "unknown-error"
   if (info.safety === "Maybe") return "not-safe"
   return info.vetoed ? "vetoed" : "final"
 }

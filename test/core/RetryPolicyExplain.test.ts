@@ -36,6 +36,8 @@ class Refusal extends Data.TaggedError("Refusal")<{}> {
   readonly [SendGate.Refused] = true
 }
 
+class Wrapped extends Data.TaggedError("Wrapped")<{ readonly cause: unknown }> {}
+
 const attempts = 5
 
 /** What a run decides about each of five failures; the last decision stands for those that are not reached. */
@@ -151,6 +153,20 @@ const lines: ReadonlyArray<
     lost,
     {},
     "would stop: condition, ECONNRESET: the condition does not hold"
+  ],
+  [
+    "a wrapped answer that is final",
+    awsStandard,
+    new Wrapped({ cause: Object.assign(new Error("?"), { status: 404 }) }),
+    {},
+    "would stop: final, HTTP 404 Wrapped: the same call would fail again"
+  ],
+  [
+    "a wrapped error without an answer",
+    awsStandard,
+    new Wrapped({ cause: Object.assign(new Error("?"), { status: 200 }) }),
+    {},
+    "would stop: unknown-error, Wrapped: the classifier does not know it"
   ],
   [
     "attempts",

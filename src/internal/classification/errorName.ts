@@ -1,6 +1,6 @@
 import { get, short } from "../tryGet.ts"
 import { causesOf } from "./errorCodes.ts"
-import { statusOf } from "./wire.ts"
+import { statusIn } from "./resource.ts"
 
 /** What may appear in a log line: no message, nothing secret. */
 export const isWord = (u: unknown): u is string => /^[\w.$:#/-]{1,64}$/.test(short(u)) && u !== "Error"
@@ -13,8 +13,8 @@ export const wordOf = (error: unknown): string | undefined =>
 const kindOf = (error: unknown): string =>
   error === null ? "null" : get(error, "name") === "Error" ? "a plain Error" : `a value of type ${typeof error}`
 
-/** The name of the error, and the status of a response. */
+/** The name of the error, and the status of a response, also of one in a cause. */
 export const nameOf = (error: unknown): string => {
-  const status = statusOf(error)
+  const status = statusIn(error)
   return [status === undefined ? [] : `HTTP ${status}`, wordOf(error) ?? []].flat().join(" ") || kindOf(error)
 }

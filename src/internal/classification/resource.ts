@@ -7,6 +7,9 @@ import { answerOf, headerIn, isAnswer, statusOf } from "./wire.ts"
 /** The server's answer in an error: the error itself, or a cause. */
 const answerIn = (error: unknown): unknown => findCause(error, isAnswer)
 
+/** The status of a response: that of the error, else that of the server's answer in a cause. */
+export const statusIn = (error: unknown): number | undefined => statusOf(error) ?? statusOf(answerIn(error))
+
 /** Whether a gateway answers that the resource was too slow: a timeout, seen nearer to it. */
 export const isTooSlow = (error: unknown): boolean => statusOf(answerIn(error)) === 504
 
