@@ -261,11 +261,12 @@ const dropped = typeof FinalizationRegistry === "undefined"
  * | retries end on an error | the promise rejects with it, unchanged |
  * | the signal of `init`, or of the `Request`, is aborted | the promise rejects with its reason; nothing is sent any more |
  *
- * Delays and the end are those of `httpStandard`: up to 100 ms, doubled each time up to 5 seconds, no retry after 10
- * seconds. Each attempt has 30 seconds until its response begins. A retry takes 5 of the 500 tokens of its host.
+ * Delays are those of `httpStandard`: up to 100 ms, doubled each time up to 5 seconds. No retry begins later than 30
+ * seconds after the call. An attempt has 10 seconds until its response begins, or 30 if no other can follow it. A retry
+ * takes 5 of the 500 tokens of its host. No layer is needed.
  *
  * A response that is followed by a retry is canceled. `Retry-After` and the headers like it say how long to wait. Each
- * host has a quota and a cool-down, of at most 10,000 hosts. No layer is needed. The body of a `Request` is kept until the call ends.
+ * host has a quota and a cool-down, of at most 10,000 hosts. The body of a `Request` is kept until the call ends.
  *
  * **Gotchas**
  *
