@@ -373,7 +373,7 @@ declare const fallback: () => Effect.Effect<void>
   })
 
   it("has a row for each mistake", () => {
-    assert.isAtLeast(rows.length, 25)
+    assert.isAtLeast(rows.length, 30)
     assert.strictEqual(rows.length, table!.split("\n\n")[0]!.split("\n").length - 1)
   })
 

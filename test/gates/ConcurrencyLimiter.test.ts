@@ -273,7 +273,7 @@ describe("ConcurrencyLimiter", () => {
       for (const fiber of fibers) {
         const result = yield* Fiber.join(fiber)
         assert.instanceOf((result as any).failure, ConcurrencyLimiter.ConcurrencyLimitExceeded)
-        assert.strictEqual((result as any).failure.message, "no free slot: at most 1 sends may be in flight")
+        assert.strictEqual((result as any).failure.message, "no free slot: at most 1 in flight")
       }
       assert.deepStrictEqual(sent, ["a"])
       yield* TestClock.adjust(1000)

@@ -41,7 +41,7 @@ export class ConcurrencyLimitExceeded extends Data.TaggedError("ConcurrencyLimit
   override get message(): string {
     switch (this.reason) {
       case "full":
-        return `no free slot: at most ${Math.max(1, Math.floor(this.limit))} sends may be in flight`
+        return `no free slot: at most ${Math.max(1, Math.floor(this.limit))} in flight`
       case "queue-full":
         return "too many sends are waiting for a slot"
       case "timing-out":
