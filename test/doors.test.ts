@@ -113,6 +113,31 @@ it("the map has each folder of src", () => {
   assert.deepStrictEqual(folders.filter((folder) => rowOf(folder) === ""), [])
 })
 
+it("the map has no arrow that no import takes", () => {
+  const taken = new Map<string, Set<string>>()
+  for (const file of fs.readdirSync(path.join(root, "src"), { recursive: true, encoding: "utf8" })) {
+    if (!file.endsWith(".ts")) continue
+    const folder = path.dirname(file)
+    const row = map.has(file) ? file : folder === "." ? "*.ts" : rowOf(folder)
+    const imports = fs.readFileSync(path.join(root, "src", file), "utf8").matchAll(/ from "(.+?)"$/gm)
+    for (const [, name] of imports) {
+      const target = name!.startsWith(".") ? path.join(folder, name!) : name!
+      taken.set(row, (taken.get(row) ?? new Set()).add(target).add(path.dirname(target)))
+    }
+  }
+  const isTaken = (row: string, name: string) =>
+    [...taken.get(row) ?? []].some((target) =>
+      name === "Core"
+        ? /^[A-Z]\w*\.ts$/.test(target)
+        : [name, `${name}.ts`].includes(target) || !target.includes("/internal") && isIn(name, target)
+    )
+  const unused = [...map].flatMap(([row, names]) =>
+    // Effect comes with the core.
+    names.filter((name) => name !== "effect/Effect" && !isTaken(row, name)).map((name) => `${row}: ${name}`)
+  )
+  assert.deepStrictEqual(unused, [])
+})
+
 it("a violation of each door is found, wherever the repository lies", () => {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), "effect-retry-"))
   // Globs that begin with ** also match the folders above the repository.
