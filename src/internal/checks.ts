@@ -7,7 +7,7 @@ import { guarded } from "./tryGet.ts"
 type Reject = (field: string, value: unknown, expected: string) => never
 
 /** The options, as JSON. */
-export interface Input {
+interface Input {
   [field: string]: unknown
 }
 

@@ -78,7 +78,7 @@ const restored = (check: Checks, restore: unknown): Cubic.Saved | undefined => {
 /** Options with their defaults, checked. */
 export const validated = (
   options: Options.Inputs<typeof limiterOptions>,
-  check = checksOf("AdaptiveRateLimiter.make", options)
+  check: Checks = checksOf("AdaptiveRateLimiter.make", options)
 ): AdaptiveOptions => {
   const { maxWaiters, measurementBucketDurationMillis, onExceeded, ...curve } = Options.validOptions(
     check,

@@ -4,7 +4,7 @@ import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Random from "effect/Random"
-import { callable, checks, checksOf } from "../../internal/checks.ts"
+import { callable, type Checks, checks, checksOf } from "../../internal/checks.ts"
 import { hintOfError, hintOfValue } from "../../internal/classification/resource.ts"
 import { monotonicMillis, wallMillis } from "../../internal/clock.ts"
 import { type Linked, List } from "../../internal/linkedList.ts"
@@ -71,7 +71,7 @@ const hintOf = ({ _tag, error, info, value }: Outcome): Duration.Duration | unde
 /** Options with their defaults, checked. */
 export const validated = (
   options: Inputs<typeof coolDownOptions>,
-  check = checksOf("CoolDown.make", options)
+  check: Checks = checksOf("CoolDown.make", options)
 ): CoolDownOptions => {
   const { hint = hintOf } = options
   return {

@@ -23,7 +23,7 @@ import {
 } from "./svg.ts"
 
 /** The calls of a policy: the share that succeeds over time, and how they come out of the outage. */
-export interface Course extends Line {
+interface Course extends Line {
   /** Such as `back after 1 s`. */
   readonly outcome: string
   /** When they are back; `undefined` where not all runs are. */
@@ -39,7 +39,7 @@ export interface Success {
 }
 
 /** A length of time as people say it: `40 s`, `2 minutes`. */
-export const inWords = (millis: number): string => {
+const inWords = (millis: number): string => {
   const seconds = Math.max(1, Math.round(millis / 1000))
   if (seconds < 100) return `${seconds} s`
   return seconds < 6000 ? `${Math.round(seconds / 30) / 2} minutes` : `${Math.round(seconds / 1800) / 2} hours`
