@@ -16,13 +16,7 @@ import {
 import type { AnyContext } from "../../internal/shared.ts"
 import { get, short } from "../../internal/tryGet.ts"
 
-/** The header names. */
-export interface NameOptions {
-  readonly deadline?: string | undefined
-  readonly attempt?: string | undefined
-  readonly maxAttempts?: string | undefined
-  readonly criticality?: string | undefined
-}
+type NameOptions = { readonly [Name in keyof Names]?: string | undefined }
 
 const token = /^[!#$%&'*+.^_`|~\w-]+$/
 
