@@ -177,7 +177,7 @@ const further: Record<string, ReadonlyArray<Row>> = {
     ["runs any policy", "test/core/Contracts.test.ts: retryPromise", "test/core/StopReasons.test.ts: retryPromise"]
   ],
   "docs/not-retried.md": [
-    ["every call that is not retried, once", "test/core/StopReasons.test.ts: and the final reason at Warning, once"]
+    ["each call that is not retried, once", "test/core/StopReasons.test.ts: and the final reason at Warning, once"]
   ],
   "docs/limits.md": [
     ["a bucket alone pays for 100 retries", "test/examples/budgets.test.ts: the figures of docs/limits.md"],
