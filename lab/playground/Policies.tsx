@@ -1,4 +1,4 @@
-import { useId, useLayoutEffect, useRef } from "preact/hooks"
+import { useId, useLayoutEffect, useRef, useState } from "preact/hooks"
 import type { PolicyName } from "../src/simulator/policyNames.ts"
 import { labelOf } from "./scenario.ts"
 import { accepts, type Choice, choices, mostPolicies, type SettingName, settings } from "./setup.ts"
@@ -65,14 +65,33 @@ const Option = ({ choice, name, onChange, zero }: {
   )
 }
 
+/** The settings of a policy that are its own by choice. */
+const Settings = ({ choice, id, onChange }: Pick<CardProps, "choice" | "onChange"> & { readonly id: string }) => (
+  <div class="settings" id={id}>
+    {options.map(([name, zero]) => <Option key={name} {...{ choice, name, onChange, zero }} />)}
+    <div class="option">
+      <input
+        id={`${id}-coolDown`}
+        type="checkbox"
+        checked={choice.coolDown === true}
+        onChange={({ currentTarget }) =>
+          onChange(currentTarget.checked ? { ...choice, coolDown: true } : without(choice, "coolDown"))}
+      />
+      <label for={`${id}-coolDown`}>Cool-down</label>
+    </div>
+  </div>
+)
+
+/** A policy in one line: its settings open below it. */
 const Card = ({ choice, onChange, onRemove, place }: CardProps) => {
   const id = useId()
+  const [isOpen, setOpen] = useState(false)
   const changed = Object.keys(choice).length - 1
   return (
     <div class="card" role="group" aria-labelledby={`${id}-label`}>
       <h3 id={`${id}-label`}>
         <Swatch place={place} />
-        <span>{labelOf(choice)}</span>
+        <span class="hidden">{labelOf(choice)}</span>
       </h3>
       <label class="hidden" for={id}>Policy {place + 1}</label>
       <select
@@ -82,23 +101,32 @@ const Card = ({ choice, onChange, onRemove, place }: CardProps) => {
       >
         {choices.map((name) => <option key={name} value={name}>{name}</option>)}
       </select>
-      <details>
-        <summary>Settings{changed === 0 ? "" : `: ${changed} changed`}</summary>
-        {options.map(([name, zero]) => <Option key={name} {...{ choice, name, onChange, zero }} />)}
-        <div class="option">
-          <input
-            id={`${id}-coolDown`}
-            type="checkbox"
-            checked={choice.coolDown === true}
-            onChange={({ currentTarget }) =>
-              onChange(currentTarget.checked ? { ...choice, coolDown: true } : without(choice, "coolDown"))}
-          />
-          <label for={`${id}-coolDown`}>Cool-down</label>
-        </div>
-      </details>
+      <button
+        type="button"
+        class="fold"
+        aria-expanded={isOpen}
+        aria-controls={isOpen ? `${id}-settings` : undefined}
+        onClick={() => setOpen(!isOpen)}
+      >
+        Settings{changed > 0 && (
+          <>
+            : {changed}
+            <span class="hidden">changed</span>
+          </>
+        )}
+      </button>
       {onRemove !== undefined && (
-        <button type="button" class="quiet" onClick={onRemove} aria-label={`Remove ${labelOf(choice)}`}>Remove</button>
+        <button
+          type="button"
+          class="quiet"
+          title="Remove"
+          onClick={onRemove}
+          aria-label={`Remove ${labelOf(choice)}`}
+        >
+          ×
+        </button>
       )}
+      {isOpen && <Settings id={`${id}-settings`} {...{ choice, onChange }} />}
     </div>
   )
 }

@@ -36,7 +36,7 @@ export const fields = {
   length: { label: "Lasts", unit: "s", min: 1, max: 60, step: 1, usual: 8 },
   share: { label: "Share of requests hit", unit: "%", min: 5, max: 100, step: 5, usual: 100 },
   factor: { label: "Times as slow", unit: "×", min: 2, max: 50, step: 1, usual: 10 },
-  duration: { label: "Length of the run", unit: "s", min: 20, max: 300, step: 10, usual: 60 },
+  duration: { label: "Length of the run", unit: "s", min: 20, max: 300, step: 10, usual: 70 },
   seed: { label: "First seed", unit: "", min: 1, max: 100, step: 1, usual: 1, whole: true }
 } as const satisfies Record<string, Field>
 

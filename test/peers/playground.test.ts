@@ -102,6 +102,11 @@ for (const name of browsers) {
           page.evaluate(`document.querySelector(".outcome svg").getBoundingClientRect().bottom`)
         )
         assert.isBelow(Number(bottom), 800)
+        // A policy is one line until its settings are opened.
+        const heights = yield* Effect.promise(() =>
+          page.$$eval(".card", (cards) => cards.map((card) => (card as any).getBoundingClientRect().height))
+        )
+        assert.isBelow(Math.max(...heights), 60)
         assert.match(
           yield* Effect.promise(() => text(page, "[aria-live]")),
           /^naive: .* % succeed, recovers in 0 of \d+ runs\. awsStandard: .* jitter, limit: .* recovers in (\d+) of \1 runs\.$/
@@ -165,7 +170,7 @@ for (const name of browsers) {
         const { page } = yield* Effect.promise(() => opened(browser, url))
         yield* Effect.promise(() => done(page))
         yield* Effect.promise(async () => {
-          await page.click(".card summary")
+          await page.click(".card .fold")
           await page.focus(`.card input[type="checkbox"]`)
           await page.keyboard.press(" ")
           await page.focus(`.card input[type="number"]`)
