@@ -25,6 +25,7 @@ import { report } from "../../src/cli/charts/report.ts"
 import { loadFigure } from "../../src/cli/charts/serviceFigures.ts"
 import { setup } from "../../src/cli/charts/setup.ts"
 import { shadesOf } from "../../src/cli/charts/shades.ts"
+import { headline } from "../../src/cli/charts/successChart.ts"
 import { bandThrough, lineThrough } from "../../src/cli/charts/svg.ts"
 import { timePanel } from "../../src/cli/charts/timePanel.ts"
 import { around, type Made, made, runsOf } from "./made.ts"
@@ -283,6 +284,31 @@ describe("a picture over time", () => {
   it("has times below, in the unit of the whole", () => {
     const times = textsOf(draw([line([1, 1])], { untilMillis: 600_000, times: [100_000, 500_000] }))
     assert.includeMembers([...times], ["0 min", "2 min", "10 min"])
+  })
+})
+
+describe("a headline", () => {
+  it("begins with what stays up, then what is back in all runs, in some, in none", () => {
+    const course = (label: string, outcome: string, backMillis?: number) => ({
+      ...line([1], label),
+      outcome,
+      backMillis
+    })
+    assert.strictEqual(
+      headline({
+        times: [500],
+        untilMillis: 1000,
+        shades: [],
+        courses: [
+          course("naive", "not within the run"),
+          course("some", "back in 7 of 10 runs"),
+          course("slow", "back after 9 s", 9000),
+          course("fast", "back after 1 s", 1000),
+          course("best", "stays up")
+        ]
+      }),
+      "best: stays up; fast: back after 1 s; slow: back after 9 s; some: back in 7 of 10 runs; naive: not within the run"
+    )
   })
 })
 

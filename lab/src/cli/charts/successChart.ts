@@ -45,11 +45,14 @@ const inWords = (millis: number): string => {
   return seconds < 6000 ? `${Math.round(seconds / 30) / 2} minutes` : `${Math.round(seconds / 1800) / 2} hours`
 }
 
+const never = "not within the run"
+const staysUp = "stays up"
+
 /** How the calls come out of the outage, in words. */
 export const outcomeOf = ({ afterMillis, of, runs }: Recoveries): string => {
-  if (runs === 0) return "not within the run"
+  if (runs === 0) return never
   if (runs < of) return `back in ${counted(runs)} of ${counted(of)} runs`
-  return afterMillis === undefined || afterMillis.high === 0 ? "stays up" : `back after ${inWords(afterMillis.mean)}`
+  return afterMillis === undefined || afterMillis.high === 0 ? staysUp : `back after ${inWords(afterMillis.mean)}`
 }
 
 /** When the calls of all runs are back. */
@@ -221,11 +224,16 @@ export const isOverlaid = ({ courses, times }: Success): boolean =>
   times.length > 1 && courses.length <= mostCourses &&
   courses.some(({ values }) => values.some((value) => value !== null))
 
-/** How the calls fare with each policy, the first that are back first: `limited: back after 1 s; none: not within the run`. */
+/** From the best: it stays up, it is back in all runs, in some, in none. */
+const placeOf = ({ backMillis, outcome }: Success["courses"][number]): number => {
+  if (outcome === staysUp) return 0
+  return backMillis ?? (outcome === never ? Infinity : Number.MAX_VALUE)
+}
+
+/** How the calls fare with each policy, the best first: `limited: back after 1 s; none: not within the run`. */
 export const headline = ({ courses }: Success): string =>
-  [...courses].sort((a, b) => (a.backMillis ?? Infinity) - (b.backMillis ?? Infinity) || 0).map(({ label, outcome }) =>
-    `${shortened(label, longestName)}: ${outcome}`
-  ).join("; ")
+  [...courses].sort((a, b) => placeOf(a) - placeOf(b) || 0)
+    .map(({ label, outcome }) => `${shortened(label, longestName)}: ${outcome}`).join("; ")
 
 /** All courses in one picture of a page. */
 export const successHtml = (title: string, success: Success, shape: Shape): Html =>
