@@ -31,6 +31,34 @@ const ofCapacity = (
       `workers of each instance: ${workers}, as many as the capacity asked for needs with the latency of the log`
 ]
 
+/** Of a log's twentieths that have a hundred requests or more: the least and the largest share that failed. */
+const failedOf = ({ series: { buckets } }: Fitted): readonly [least: number, most: number] => {
+  const each = Math.ceil(buckets.length / 20)
+  const shares = Array.from({ length: Math.ceil(buckets.length / each) }, (_, n) => {
+    const part = buckets.slice(n * each, (n + 1) * each)
+    const requests = part.reduce((sum, bucket) => sum + bucket.requests, 0)
+    return requests < 100 ? [] : [part.reduce((sum, { failed }) => sum + failed, 0) / requests]
+  }).flat()
+  return [Math.min(...shares), Math.max(...shares)]
+}
+
+/** A scenario has one failure rate: it cannot show when an outage began. */
+const ofFailures = (fitted: Fitted): ReadonlyArray<string | false> => {
+  const { unexplained } = fitted
+  const [least, most] = failedOf(fitted)
+  return [
+    unexplained > few &&
+    `${
+      percent(unexplained)
+    } failed (429, 503, 504, disconnected) for a reason not in the log: its failure rate has them, at random`,
+    unexplained > few && most - least > 0.2 &&
+    `from ${percent(least)} to ${
+        percent(most)
+      } failed, by the time, and its failure rate is the mean: for the outage ` +
+      "fit the lines of the outage alone"
+  ]
+}
+
 /** What the figures of a fitted scenario rest on, and what they cannot show. */
 export const notesOf = (fitted: Fitted, made: Made): ReadonlyArray<string> =>
   [
@@ -40,10 +68,7 @@ export const notesOf = (fitted: Fitted, made: Made): ReadonlyArray<string> =>
     "its files overlap in time: capacity and latency are those of one alone: merge their lines by time",
     fitted.addresses > fitted.instances &&
     `instances: ${fitted.instances} at a time on average, of ${fitted.addresses} addresses`,
-    fitted.unexplained > few &&
-    `${
-      percent(fitted.unexplained)
-    } failed (429, 503, 504, disconnected) for a reason not in the log: its failure rate has them, at random`,
+    ...ofFailures(fitted),
     fitted.latency === undefined && "without durations the scenario answers immediately: log $request_time",
     fitted.retried === undefined
       ? "if clients retry, its rate includes their retries"

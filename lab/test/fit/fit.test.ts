@@ -318,6 +318,18 @@ describe("a log of the simulator", () => {
     }
   })
 
+  it("says that its failures are uneven, as in an outage, and not where they are even", () => {
+    const log = new Log({})
+    for (const answered of answersTo(quiet)) {
+      const isOut = answered.endMillis > beginMillis + 1000 * quiet.seconds / 2
+      log.push(encoder.encode(`${writers.json(isOut ? { ...answered, status: 503 } : answered)}\n`))
+    }
+    log.endOfFile()
+    const { notes } = scenarioOf(fittedOf(log.meter), { name: "x", takeMillis: 600_000 }).scenario
+    assert.include(notes.join(), "from 0.0 % to 100.0 % failed, by the time")
+    assert.notInclude(failingAtRandom(quiet, 5, 503).notes.join(), "by the time")
+  })
+
   it("leaves out of its failure rate what its capacity, its limit and its queue make fail", () => {
     const { notes, services: [service] } = scenarioOf(crowded({ connections: 24 }), { name: "x", takeMillis: 600_000 })
       .scenario
