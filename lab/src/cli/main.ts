@@ -48,7 +48,8 @@ const effectRetry = Command.make("effect-retry").pipe(
       description: "Which of two is better in an outage?",
       command: "effect-retry compare outage --policy awsStandard --policy limited"
     },
-    { description: "And in mine?", command: "effect-retry init my-service.json --rate 400 --p99 80ms" }
+    { description: "And in mine?", command: "effect-retry init my-service.json --rate 400 --p99 80ms" },
+    { description: "And in the one of an access log?", command: "effect-retry fit access.log --out my-service.json" }
   ])
 )
 

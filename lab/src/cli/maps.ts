@@ -67,11 +67,15 @@ export const axesOf = Effect.fnUntraced(function*(
   const y = Option.getOrElse(asked.y, () => lengthOf(scenario, steps.up))
   if (x === undefined) {
     return yield* refusal(
-      "the scenario has no fleet with a steady rate to map: give another parameter with `effect-retry map --x`"
+      "the scenario has no fleet with a steady rate to map: give another parameter, such as " +
+        "`effect-retry map --x fleets.0.timeout=250ms..4s`"
     )
   }
   if (y === undefined) {
-    return yield* refusal("the scenario has no outage to map: give another parameter with `effect-retry map --y`")
+    return yield* refusal(
+      "the scenario has no outage to map: give another parameter, such as " +
+        "`effect-retry map --y services.0.capacity=60..300`"
+    )
   }
   return { x, y }
 })

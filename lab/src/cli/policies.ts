@@ -15,6 +15,9 @@ const example = `or JSON such as {"steps":[{"fixed":{"delay":0}},{"maxAttempts":
 export const policyNamed = Effect.fnUntraced(function*(text: string) {
   const found = Simulator.policies.find((name) => name === text)
   if (found !== undefined) return found
+  if (text.endsWith(".json")) {
+    return yield* refusal(`${quoted(text)} is a file, not a policy: a scenario runs with effect-retry simulate`)
+  }
   return yield* refusal(`unknown policy ${quoted(text)}: ${suggestion(text, [...Simulator.policies, example])}`)
 })
 

@@ -255,7 +255,7 @@ export const tuneOf = Effect.fnUntraced(function*(scenario: Scenario, options: T
   const members = membersOf(scenario, others)
   if (members.length === 0) {
     return yield* new InvalidScenario({
-      problems: [{ path: "services", problem: "have no outage: there is nothing to tune for" }]
+      problems: [{ path: "services", problem: "have no outage to tune for: add \"outages\" to one" }]
     })
   }
   yield* bounded(members.map(({ scenario }) => scenario))

@@ -449,7 +449,7 @@ describe("compare", () => {
     assert.include(without.err, "--map adds a map to the --report page")
     const calm = await mapped("steady-failures", "--report", inHere("calm.html"))
     assert.deepStrictEqual([calm.code, calm.out], [2, ""])
-    assert.match(calm.err, /has no \w.* to map: give another parameter with `effect-retry map --[xy]`/)
+    assert.match(calm.err, /has no \w.* to map: give another parameter, such as `effect-retry map --[xy] \S+`/)
   })
 })
 
@@ -811,6 +811,14 @@ describe("what is refused", () => {
     ]],
     ["a missing scenario", ["simulate"], ["Missing required argument: scenario", "see effect-retry simulate --help"]],
     ["an unknown command", ["simulat"], ["Did you mean this? simulate", "see effect-retry --help"]],
+    ["an unknown command with --help", ["simulat", "--help"], [
+      "Did you mean this? simulate",
+      "see effect-retry --help"
+    ]],
+    ["an unknown command with -h", ["help", "-h"], ["Unknown subcommand \"help\"", "see effect-retry --help"]],
+    ["a file in place of a policy", ["explain", "mine.json"], [
+      "\"mine.json\" is a file, not a policy: a scenario runs with effect-retry simulate"
+    ]],
     ["an unknown flag", ["simulate", "outage", "--sead", "1"], ["--sead", "see effect-retry simulate --help"]],
     ["a negative seed", ["simulate", "outage", "--seed=-1"], ["a whole number from 0", "see "]],
     ["a seed that is too large", ["simulate", "outage", "--seed", "1e300"], ["--seed", "see "]],

@@ -46,8 +46,9 @@ describe("an axis of a map", () => {
     assert.deepStrictEqual(spaced(5, 9, 1), [5])
   })
 
-  const axesFor = (made_: Partial<Made>, x: string | undefined = undefined) => {
-    const asked = { x: x === undefined ? Option.none() : axisOf(x), y: Option.none() }
+  const axisIn = (text: string | undefined) => text === undefined ? Option.none() : axisOf(text)
+  const axesFor = (made_: Partial<Made>, x?: string, y?: string) => {
+    const asked = { x: axisIn(x), y: axisIn(y) }
     const { scenario } = made({ shares: [100], ...made_ })
     return Effect.runSync(Effect.result(axesOf(scenario, asked, { across: 2, up: 2 })))
   }
@@ -67,16 +68,20 @@ describe("an axis of a map", () => {
   })
 
   it("has to be named if the scenario has no steady rate, or no outage", () => {
-    const why = (made: Partial<Made>, x?: string) => {
-      const axes = axesFor(made, x)
+    const why = (made: Partial<Made>, x?: string, y?: string) => {
+      const axes = axesFor(made, x, y)
       return axes._tag === "Failure" ? axes.failure.lines.join() : ""
     }
     const closed = { fleet: { rate: undefined, clients: 2 }, service: { outages, latency: 5 } }
     assert.include(
       why(closed),
-      "no fleet with a steady rate to map: give another parameter with `effect-retry map --x`"
+      "no fleet with a steady rate to map: give another parameter, such as `effect-retry map --x fleets.0.timeout=250ms..4s`"
     )
     assert.strictEqual(why(closed, "a=1..2"), "")
-    assert.include(why({}), "no outage to map: give another parameter with `effect-retry map --y`")
+    assert.include(
+      why({}),
+      "no outage to map: give another parameter, such as `effect-retry map --y services.0.capacity=60..300`"
+    )
+    assert.strictEqual(why({}, undefined, "b=1..2"), "")
   })
 })

@@ -62,6 +62,9 @@ describe("tune", () => {
   it("refuses what cannot be tuned for, with 2", async () => {
     writeFileSync(join(here, "calm.json"), JSON.stringify({ ...short, services: [{ name: "db" }] }))
     const { code, err } = await run(["tune", join(here, "calm.json")])
-    assert.deepStrictEqual([code, err], [2, "effect-retry: services: have no outage: there is nothing to tune for\n"])
+    assert.deepStrictEqual([code, err], [
+      2,
+      "effect-retry: services: have no outage to tune for: add \"outages\" to one\n"
+    ])
   })
 })

@@ -161,6 +161,6 @@ describe("Simulator.tune", () => {
     Effect.gen(function*() {
       const calm = yield* short({ services: [{ name: "db", capacity: 60 }] })
       const error = yield* Effect.flip(Simulator.tune(calm, { policies: ["none"] }))
-      assert.strictEqual(error.message, "services: have no outage: there is nothing to tune for")
+      assert.strictEqual(error.message, "services: have no outage to tune for: add \"outages\" to one")
     }))
 })
