@@ -118,11 +118,11 @@ const Charts = ({ setup, slots }: { readonly setup: Setup; readonly slots: Reado
 }
 
 const Head = ({ onReset }: { readonly onReset: () => void }) => {
-  const [said, setSaid] = useState("")
+  const [status, setStatus] = useState("")
   const share = () =>
     navigator.clipboard.writeText(location.href).then(
-      () => setSaid("The link is copied."),
-      () => setSaid("The link is in the address bar.")
+      () => setStatus("The link is copied."),
+      () => setStatus("The link is in the address bar.")
     )
   return (
     <header>
@@ -133,7 +133,7 @@ const Head = ({ onReset }: { readonly onReset: () => void }) => {
       <p class="buttons">
         <button type="button" onClick={share}>Copy a link</button>
         <button type="button" class="quiet" onClick={onReset}>Start over</button>
-        <span role="status">{said}</span>
+        <span role="status">{status}</span>
       </p>
     </header>
   )

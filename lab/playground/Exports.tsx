@@ -8,9 +8,9 @@ const Text = ({ file, language, text }: {
   readonly language: string
   readonly text: string
 }) => {
-  const [said, setSaid] = useState("")
+  const [status, setStatus] = useState("")
   const copy = () =>
-    navigator.clipboard.writeText(text).then(() => setSaid("copied"), () => setSaid("select the text to copy it"))
+    navigator.clipboard.writeText(text).then(() => setStatus("copied"), () => setStatus("select the text to copy it"))
   const save = () => {
     const link = document.createElement("a")
     link.href = URL.createObjectURL(new Blob([text], { type: "text/plain" }))
@@ -24,7 +24,7 @@ const Text = ({ file, language, text }: {
       <p class="buttons">
         <button type="button" onClick={copy}>Copy</button>
         <button type="button" onClick={save}>Save {file}</button>
-        <span role="status">{said}</span>
+        <span role="status">{status}</span>
       </p>
     </>
   )

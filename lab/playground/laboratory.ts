@@ -1,4 +1,4 @@
-import type { About, Ask, Figures, Told } from "./messages.ts"
+import type { About, Ask, Figures, Message } from "./messages.ts"
 import { labelOf } from "./scenario.ts"
 import type { Choice, Setup } from "./setup.ts"
 
@@ -31,8 +31,8 @@ const runsOf = (slots: ReadonlyArray<Slot>): number => {
 /** Everything that decides what the runs of a policy show. */
 const keyOf = ({ policies: _, ...setup }: Setup, choice: Choice): string => JSON.stringify([setup, choice])
 
-/** Starts a worker, whose responses go to `hear`; returns how to ask it. */
-export type Start = (hear: (told: Told) => void) => (ask: Ask) => void
+/** Starts a worker, whose responses go to `receive`; returns how to ask it. */
+export type Start = (receive: (message: Message) => void) => (ask: Ask) => void
 
 /** Runs policies in workers: first one run of each, then with as many further seeds as are cheap. */
 export class Laboratory {
@@ -45,7 +45,7 @@ export class Laboratory {
 
   constructor(start: Start, workers: number, onChange: (slots: ReadonlyArray<Slot>) => void) {
     this.onChange = onChange
-    this.workers = Array.from({ length: workers }, () => start((told) => this.hear(told)))
+    this.workers = Array.from({ length: workers }, () => start((message) => this.receive(message)))
   }
 
   /** Runs the policies of a set-up. Runs in progress for another one are abandoned. */
@@ -74,25 +74,32 @@ export class Laboratory {
     this.workers[place % this.workers.length]!(ask)
   }
 
-  private hear(told: Told): void {
-    const slot = this.slots[told.slot]
-    if (slot?.id !== told.id) return
-    const changed = this.changed(slot, told)
+  private receive(message: Message): void {
+    const slot = this.slots[message.slot]
+    if (slot?.id !== message.id) return
+    const changed = this.changed(slot, message)
     this.slots = this.slots.map((other) => other === slot ? changed : other)
     this.onChange(this.slots)
     if (changed.isFirstDone && !slot.isFirstDone) this.more()
   }
 
-  private changed(slot: Slot, told: Told): Slot {
-    switch (told.kind) {
+  private changed(slot: Slot, message: Message): Slot {
+    switch (message.kind) {
       case "about":
-        return { ...slot, about: told.about }
+        return { ...slot, about: message.about }
       case "refused":
-        return { ...slot, problem: told.problem, figures: undefined, isCurrent: true, isDone: true, isFirstDone: true }
+        return {
+          ...slot,
+          problem: message.problem,
+          figures: undefined,
+          isCurrent: true,
+          isDone: true,
+          isFirstDone: true
+        }
       case "figures": {
-        const isFirstDone = slot.isFirstDone || told.isDone
-        const isDone = told.isDone && told.figures.runs > 1
-        return { ...slot, figures: told.figures, isCurrent: true, isFirstDone, isDone }
+        const isFirstDone = slot.isFirstDone || message.isDone
+        const isDone = message.isDone && message.figures.runs > 1
+        return { ...slot, figures: message.figures, isCurrent: true, isFirstDone, isDone }
       }
     }
   }

@@ -6,9 +6,9 @@ import type { Start } from "./laboratory.ts"
 const source = JSON.parse(document.getElementById("worker")!.textContent!) as string
 const address = URL.createObjectURL(new Blob([source], { type: "text/javascript" }))
 
-const start: Start = (hear) => {
+const start: Start = (receive) => {
   const worker = new Worker(address)
-  worker.onmessage = ({ data }) => hear(data)
+  worker.onmessage = ({ data }) => receive(data)
   return (ask) => worker.postMessage(ask)
 }
 

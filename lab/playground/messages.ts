@@ -46,7 +46,7 @@ export interface About {
 }
 
 /** A worker's response. */
-export type Told =
+export type Message =
   & { readonly slot: number; readonly id: number }
   & (
     | { readonly kind: "about"; readonly about: About }

@@ -8,7 +8,7 @@ import * as Simulator from "../src/Simulator.ts"
 import { resolve } from "../src/simulator/policy.ts"
 import { seedsOf } from "../src/simulator/runs.ts"
 import { figuresOf } from "./figures.ts"
-import type { About, Ask, Told } from "./messages.ts"
+import type { About, Ask, Message } from "./messages.ts"
 import { policyOf } from "./policy.ts"
 import { scenarioOf } from "./scenario.ts"
 
@@ -25,7 +25,7 @@ const scheduler = new Scheduler.MixedScheduler("async", (run) => {
   }
 })
 
-const tell = (told: Told) => Effect.sync(() => postMessage(told))
+const send = (message: Message) => Effect.sync(() => postMessage(message))
 
 /** A slow run shows its results so far. */
 const betweenMillis = 50
@@ -38,10 +38,10 @@ interface Job {
 
 const jobs = new Map<number, Job>()
 
-const told = (ask: Ask, results: ReadonlyArray<Simulator.SimulationResult>, isDone = false) => {
+const report = (ask: Ask, results: ReadonlyArray<Simulator.SimulationResult>, isDone = false) => {
   const [first, ...others] = results
   if (first === undefined) return Effect.void
-  return tell({ slot: ask.slot, id: ask.id, kind: "figures", figures: figuresOf([first, ...others]), isDone })
+  return send({ slot: ask.slot, id: ask.id, kind: "figures", figures: figuresOf([first, ...others]), isDone })
 }
 
 const aboutOf = ({ choice, setup }: Ask): About => {
@@ -59,7 +59,7 @@ const ran = Effect.fnUntraced(function*(ask: Ask, scenario: Simulator.Scenario, 
     onProgress: ({ elapsedMillis }) => {
       if (!isFirst || elapsedMillis - shownMillis < betweenMillis) return Effect.void
       shownMillis = elapsedMillis
-      return Effect.flatMap(simulation.result, (result) => told(ask, [result]))
+      return Effect.flatMap(simulation.result, (result) => report(ask, [result]))
     }
   })
 })
@@ -71,13 +71,13 @@ const work = Effect.fnUntraced(function*(ask: Ask, results: Array<Simulator.Simu
     if (index < results.length) continue
     results.push(yield* ran(ask, seeded, index === 0))
     if (index === 0) {
-      yield* told(ask, results)
+      yield* report(ask, results)
       yield* Effect.yieldNow
-      yield* tell({ slot, id, kind: "about", about: aboutOf(ask) })
+      yield* send({ slot, id, kind: "about", about: aboutOf(ask) })
     }
   }
   // It may have more than are asked for now: every policy is shown with the same runs.
-  yield* told(ask, results.slice(0, runs), true)
+  yield* report(ask, results.slice(0, runs), true)
 })
 
 onmessage = ({ data: ask }: MessageEvent<Ask>) => {
@@ -89,7 +89,7 @@ onmessage = ({ data: ask }: MessageEvent<Ask>) => {
     const problem = cause.reasons.map((reason) => "error" in reason ? String(reason.error) : "").join("\n")
     return cause.reasons.every(({ _tag }) => _tag === "Interrupt")
       ? Effect.void
-      : tell({ slot, id, kind: "refused", problem })
+      : send({ slot, id, kind: "refused", problem })
   })
   jobs.set(slot, { id, results, fiber: Effect.runFork(job, { scheduler }) })
 }

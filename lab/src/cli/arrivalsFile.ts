@@ -38,7 +38,7 @@ const arrivalsOfJson = Effect.fnUntraced(function*(path: string, text: string) {
   )
 })
 
-const times = { says: "not a number of milliseconds from 0", holds: (value: number) => value >= 0 && value <= 1e9 }
+const times = { problem: "not a number of milliseconds from 0", holds: (value: number) => value >= 0 && value <= 1e9 }
 
 const arrivalsOfCsv = Effect.fnUntraced(function*(path: string, text: string) {
   const { head, numbers } = yield* csvOf(path, text)
@@ -87,7 +87,7 @@ const real = Effect.fnUntraced(function*(path: string) {
 
 const filled = Effect.fnUntraced(function*(fleet: unknown, place: string, scenario: string, left: Allowance) {
   if (!isKeyed(fleet) || !isKeyed(fleet.arrivals) || typeof fleet.arrivals.file !== "string") return fleet
-  const { file, ...besides } = fleet.arrivals
+  const { file, ...others } = fleet.arrivals
   const paths = yield* Path.Path
   const folder = paths.dirname(scenario)
   const path = paths.join(folder, file)
@@ -98,11 +98,11 @@ const filled = Effect.fnUntraced(function*(fleet: unknown, place: string, scenar
     )
   }
   const read: Keyed = yield* arrivalsFrom(path, left)
-  const twice = Object.keys(besides).find((key) => key in read)
+  const twice = Object.keys(others).find((key) => key in read)
   if (twice !== undefined) {
     return yield* refusal(`${scenario}: ${place}.arrivals.${twice}: the file ${quoted(file)} has it too`)
   }
-  return { ...fleet, arrivals: { ...besides, ...read } }
+  return { ...fleet, arrivals: { ...others, ...read } }
 })
 
 /** A scenario as written in a file, with the arrivals of the files that it names. */

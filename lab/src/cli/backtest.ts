@@ -21,7 +21,7 @@ import { scenarioFrom } from "./scenarios.ts"
 import { print, type Screen, screen } from "./screen.ts"
 import { seeded } from "./simulate.ts"
 import { plain } from "./text.ts"
-import { tellWarningsOf } from "./warnings.ts"
+import { printWarningsOf } from "./warnings.ts"
 
 const usualRuns = 20
 
@@ -105,7 +105,7 @@ export const backtest = Command.make(
     yield* checked(asked.measured.length, asked.policy.length, asked.svg)
     yield* writableIfAsked(asked.svg, "picture")
     yield* writableIfAsked(asked.report, "page")
-    yield* tellWarningsOf(written)
+    yield* printWarningsOf(written)
     const shown = yield* progress
     const runs = Option.getOrElse(asked.runs, () => usualRuns)
     const [first, ...others] = yield* Effect.forEach(

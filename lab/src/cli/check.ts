@@ -21,7 +21,7 @@ import { scenarioFrom } from "./scenarios.ts"
 import { print, screen } from "./screen.ts"
 import { seeded, writtenLabel } from "./simulate.ts"
 import { quoted } from "./text.ts"
-import { tell, warningTexts } from "./warnings.ts"
+import { printWarnings, warningTexts } from "./warnings.ts"
 
 /** Expectations that do not hold. The findings have been printed. The exit code is 3. */
 export class ExpectationsFailed extends Data.TaggedError("ExpectationsFailed")<{ readonly message: string }> {}
@@ -73,7 +73,7 @@ const checked = Effect.fnUntraced(function*(
   )
   const { results } = shown![0]
   const warnings = warningTexts(shown![0])
-  yield* tell(warnings.map((warning) => `${source}: ${warning}`))
+  yield* printWarnings(warnings.map((warning) => `${source}: ${warning}`))
   const outcome: Checked = {
     source,
     name: scenario.name,

@@ -17,11 +17,11 @@ const suiteOf = (checked: Checked): string => {
       escaped(`${message}; ${runsText(seeds)}`)
     }</failure>\n    </testcase>`
   })
-  const told = warnings.length === 0 ? [] : [`    <system-err>${escaped(warnings.join("\n"))}</system-err>`]
+  const warned = warnings.length === 0 ? [] : [`    <system-err>${escaped(warnings.join("\n"))}</system-err>`]
   return [
     `  <testsuite${attributes({ name, tests: of, failures: failed, errors: 0, skipped: 0, time: 0 })}>`,
     ...cases,
-    ...told,
+    ...warned,
     "  </testsuite>"
   ].join("\n")
 }

@@ -28,14 +28,14 @@ const policy = Flag.String("policy").pipe(
 /** The scenario as written and with each policy, without duplicates, each under a name of its own. */
 export const plansOf = (scenario: Scenario, policies: ReadonlyArray<Policy>) => {
   const written: Plan = { label: writtenLabel(scenario), scenario }
-  const known = new Set([JSON.stringify(scenario.fleets)])
+  const seen = new Set([JSON.stringify(scenario.fleets)])
   const labels = new Map([[written.label, 1]])
   const others: Array<Plan> = []
   for (const policy of policies) {
     const changed = withPolicy(scenario, policy)
     const key = JSON.stringify(changed.fleets)
-    if (known.has(key)) continue
-    known.add(key)
+    if (seen.has(key)) continue
+    seen.add(key)
     const label = labelOf(policy)
     const count = (labels.get(label) ?? 0) + 1
     labels.set(label, count)

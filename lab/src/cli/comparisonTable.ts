@@ -1,7 +1,7 @@
 import { tableWithin } from "../explain/layout.ts"
 import { difference, recoversBelow, summarize, type Summary } from "../Simulator.ts"
 import { isBounded } from "../simulator/bounds.ts"
-import { fleetsOf } from "../simulator/facts.ts"
+import { fleetsOf } from "../simulator/runSummary.ts"
 import { counted, percent } from "./charts/format.ts"
 import type { Run, Runs } from "./charts/run.ts"
 import {

@@ -6,12 +6,12 @@ import { quoted } from "./text.ts"
 
 /** What the cells of a column must be. */
 export interface Expected {
-  readonly says: string
+  readonly problem: string
   readonly holds: (value: number) => boolean
 }
 
 export const wholeNumbers: Expected = {
-  says: "not a whole number from 0",
+  problem: "not a whole number from 0",
   holds: (value) => Number.isInteger(value) && value >= 0
 }
 
@@ -32,7 +32,7 @@ export const csvOf = Effect.fnUntraced(function*(path: string, text: string) {
   if (twice !== undefined) return yield* refusal(`${path}: line 1: two columns are called ${quoted(twice)}`)
   const numbers = (
     columns: ReadonlyArray<string>,
-    { holds, says }: Expected
+    { holds, problem }: Expected
   ): Effect.Effect<ReadonlyArray<ReadonlyArray<number>>, Refusal> =>
     Effect.forEach(records, (record, row) => {
       const wrong = (why: string) => refusal(`${path}: line ${row + 2}: ${why}`)
@@ -41,7 +41,7 @@ export const csvOf = Effect.fnUntraced(function*(path: string, text: string) {
       const bad = cells.findIndex((cell) => !holds(Number(cell || NaN)))
       return bad < 0
         ? Effect.succeed(cells.map(Number))
-        : wrong(`${columns[bad]} is ${quoted(cells[bad]!)}, ${says}`)
+        : wrong(`${columns[bad]} is ${quoted(cells[bad]!)}, ${problem}`)
     })
   return { head, numbers }
 })

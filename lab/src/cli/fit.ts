@@ -100,7 +100,7 @@ const logFor = ({ attempt, duration, format, status, time, unit }: Asked): Log =
   })
 
 /** The file of the arrivals as the scenario names it. */
-const arrivalsBeside = Effect.fnUntraced(function*({ arrivals, force, out }: Asked) {
+const arrivalsNextTo = Effect.fnUntraced(function*({ arrivals, force, out }: Asked) {
   if (Option.isNone(arrivals)) return undefined
   if (Option.isNone(out)) return yield* refusal("--arrivals goes with --out: the scenario names the file")
   const paths = yield* Path.Path
@@ -155,7 +155,7 @@ export const fit = Command.make(
   flagsOfFit,
   Effect.fnUntraced(function*(asked) {
     if (Option.isSome(asked.out)) yield* writableNew(asked.out.value, asked.force)
-    const arrivals = yield* arrivalsBeside(asked)
+    const arrivals = yield* arrivalsNextTo(asked)
     const log = logFor(asked)
     const damages = yield* readAll(asked.logs, log)
     const problem = refusalOf(log)

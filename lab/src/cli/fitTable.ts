@@ -16,12 +16,12 @@ const row = (
   basis: string
 ): readonly [string, ...Array<string>] => [name, write(value), `${write(low)} to ${write(high)}`, basis]
 
-const told = new Set([0.5, 0.9, 0.99])
+const printed = new Set([0.5, 0.9, 0.99])
 
 const latencyRows = ({ latency }: Fitted): ReadonlyArray<readonly [string, ...Array<string>]> =>
   latency === undefined
     ? [["latency", "unknown", "", "no durations in the log"]]
-    : latency.quantiles.filter(({ share }) => told.has(share)).map((quantile) =>
+    : latency.quantiles.filter(({ share }) => printed.has(share)).map((quantile) =>
       row(
         `p${counted(quantile.share * 100)} at low load`,
         quantile,

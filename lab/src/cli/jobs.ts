@@ -3,7 +3,7 @@ import type { Progress, Scenario, SimulationResult } from "../Simulator.ts"
 /** A job of a thread: a run, which can report its progress. */
 export interface Job {
   readonly scenario: Scenario
-  readonly tells: boolean
+  readonly reportsProgress: boolean
 }
 
 /** The result of a run without its scenario, which the calling thread has. */
@@ -16,4 +16,4 @@ export type Ended =
   | { readonly kind: "defect"; readonly problem: string }
 
 /** A message of a thread. */
-export type Told = { readonly kind: "progress"; readonly progress: Progress } | Ended
+export type Message = { readonly kind: "progress"; readonly progress: Progress } | Ended

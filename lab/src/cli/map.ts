@@ -14,7 +14,7 @@ import { progress } from "./progress.ts"
 import { scenarioFrom } from "./scenarios.ts"
 import { print, screen } from "./screen.ts"
 import { seeded } from "./simulate.ts"
-import { tellWarningsOf } from "./warnings.ts"
+import { printWarningsOf } from "./warnings.ts"
 
 const axis = (name: "x" | "y", what: string) =>
   Flag.String(name).pipe(
@@ -42,7 +42,7 @@ export const map = Command.make(
     const scenario = seeded(yield* scenarioFrom(asked.scenario), asked.seed)
     const axes = yield* axesOf(scenario, asked, { across: usualSteps, up: usualSteps })
     yield* writableIfAsked(asked.svg, "picture")
-    yield* tellWarningsOf(scenario)
+    yield* printWarningsOf(scenario)
     const maps = yield* mapsOf(plansOf(scenario, policies), { ...axes, runs: asked.runs }, yield* progress)
     yield* writeIfAsked(asked.svg, () => mapSvg({ scenario, maps }))
     yield* asked.json

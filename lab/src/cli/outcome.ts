@@ -1,6 +1,6 @@
 import type { ClientResult, Recoveries, Scenario, ServiceResult, SimulationResult, Spread } from "../Simulator.ts"
 import { isBounded } from "../simulator/bounds.ts"
-import { factsOf, shareOf } from "../simulator/facts.ts"
+import { runSummaryOf, shareOf } from "../simulator/runSummary.ts"
 import { counted, percent, runLength } from "./charts/format.ts"
 import type { State } from "./screen.ts"
 import { duration } from "./text.ts"
@@ -17,7 +17,7 @@ export const sendsPerCall = ({ totals: { attempts, calls } }: ClientResult): str
 
 /** The most requests in a second sent to any service. */
 export const peakOf = (result: SimulationResult, services: ReadonlyArray<ServiceResult>): string => {
-  const perSecond = factsOf({ ...result, services }).peak?.perSecond
+  const perSecond = runSummaryOf({ ...result, services }).peak?.perSecond
   if (perSecond === undefined) return "-"
   return `${counted(perSecond < 10 ? Number(perSecond.toFixed(1)) : Math.round(perSecond))}/s`
 }
@@ -27,7 +27,7 @@ const seconds = (millis: number): string =>
 
 /** When the calls recovered. */
 export const recovered = (result: SimulationResult): string => {
-  const { recovery } = factsOf(result)
+  const { recovery } = runSummaryOf(result)
   switch (recovery.kind) {
     case "always well":
       return result.partial ? "healthy so far" : "always healthy"

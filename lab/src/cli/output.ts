@@ -10,7 +10,7 @@ import { type Edges, edgesOf } from "./edges.ts"
 import { writable, write } from "./files.ts"
 import type { Progress } from "./progress.ts"
 import { plain } from "./text.ts"
-import { tellWarnings, warningTexts } from "./warnings.ts"
+import { printWarningsOfRuns, warningTexts } from "./warnings.ts"
 
 /** A word of a command, quoted where a shell would take it apart. */
 export const word = (text: string): string =>
@@ -69,7 +69,7 @@ export const finishing = <E, R>(
   maps?: Maps
 ) =>
   Effect.fnUntraced(function*(runs: Runs, isWhole: boolean, progress: Progress) {
-    yield* tellWarnings(runs)
+    yield* printWarningsOfRuns(runs)
     const edges = isWhole ? yield* edgesOf(runs, progress) : []
     const typed = yield* command
     yield* writeIfAsked(path, () => report(runs, { command: typed, maps }))

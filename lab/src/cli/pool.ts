@@ -12,7 +12,7 @@ import type { Ended, Job } from "./jobs.ts"
 import { startThread, type Thread } from "./thread.ts"
 import { Threads } from "./Threads.ts"
 
-type Told = (progress: Progress) => Effect.Effect<void>
+type OnProgress = (progress: Progress) => Effect.Effect<void>
 
 /** Up to `most` threads, started when needed. Interrupting a job ends its thread. */
 const threadsIn = Effect.fnUntraced(function*(start: () => Worker, most: number) {
@@ -23,7 +23,7 @@ const threadsIn = Effect.fnUntraced(function*(start: () => Worker, most: number)
     const thread = idle.pop()
     return thread === undefined ? Effect.provide(startThread(start), NodeWorker.layerPlatform) : Effect.succeed(thread)
   })
-  return (job: Job, onProgress: Told): Effect.Effect<Ended> =>
+  return (job: Job, onProgress: OnProgress): Effect.Effect<Ended> =>
     free.withPermit(
       Effect.acquireUseRelease(
         take,
@@ -73,7 +73,7 @@ const sharing = (most: number) => {
   return { either, count }
 }
 
-const silent: Told = () => Effect.void
+const silent: OnProgress = () => Effect.void
 
 /** The result of a thread's run, with the errors of a run in this thread. */
 const resultOf = (scenario: Scenario, ended: Ended): Effect.Effect<SimulationResult, SimulationStalled> => {
@@ -92,7 +92,7 @@ type InThread = Effect.Success<ReturnType<typeof threadsIn>>
 /** Runs jobs with `here` until they have made `afterAttempts` attempts, then in other threads as well. */
 const executorOver = (here: Executor, threads: number, afterAttempts: number, inThread: InThread) => {
   const { count, either } = sharing(afterAttempts)
-  const counting = (simulation: Parameters<Executor["here"]>[0], onProgress: Told) => {
+  const counting = (simulation: Parameters<Executor["here"]>[0], onProgress: OnProgress) => {
     let counted = 0
     return simulation.run({
       onProgress: (progress) => {
@@ -109,7 +109,7 @@ const executorOver = (here: Executor, threads: number, afterAttempts: number, in
       either(
         counting({ run: (options) => here.run(scenario, options) }, onProgress),
         Effect.flatMap(
-          inThread({ scenario, tells: onProgress !== silent }, onProgress),
+          inThread({ scenario, reportsProgress: onProgress !== silent }, onProgress),
           (ended) => resultOf(scenario, ended)
         )
       ),

@@ -38,17 +38,21 @@ const slowFactor = 20
 const troubleOf = ({ brownout, kind }: Question) => {
   const lengthMillis = brownout === undefined ? usualOutageMillis : toMillis(brownout)
   const window = { from: short(beforeMillis), to: short(beforeMillis + lengthMillis) }
-  const told = (what: string, outage: Outage) => ({ lengthMillis, what: `For ${short(lengthMillis)} ${what}.`, outage })
-  if (brownout === undefined) return told("every request fails immediately", { kind: "fail", ...window })
+  const problem = (what: string, outage: Outage) => ({
+    lengthMillis,
+    what: `For ${short(lengthMillis)} ${what}.`,
+    outage
+  })
+  if (brownout === undefined) return problem("every request fails immediately", { kind: "fail", ...window })
   switch (kind) {
     case "fail":
-      return told("half of the requests fail immediately", { kind, ...window, share: 0.5 })
+      return problem("half of the requests fail immediately", { kind, ...window, share: 0.5 })
     case "slow":
-      return told(`the work takes ${slowFactor} times as long`, { kind, ...window, factor: slowFactor })
+      return problem(`the work takes ${slowFactor} times as long`, { kind, ...window, factor: slowFactor })
     case "drop":
-      return told("half of the requests are never answered", { kind, ...window, share: 0.5 })
+      return problem("half of the requests are never answered", { kind, ...window, share: 0.5 })
     case "hold":
-      return told("requests are held and delivered at its end", { kind, ...window })
+      return problem("requests are held and delivered at its end", { kind, ...window })
   }
 }
 

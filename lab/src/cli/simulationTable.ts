@@ -1,7 +1,7 @@
 import { tableWithin } from "../explain/layout.ts"
 import { type ClientResult, type ServiceResult, type SimulationResult, summarize, type Tally } from "../Simulator.ts"
 import { isBounded } from "../simulator/bounds.ts"
-import { openOf } from "../simulator/facts.ts"
+import { openOf } from "../simulator/runSummary.ts"
 import { spreadOf } from "../simulator/spread.ts"
 import { counted, percent } from "./charts/format.ts"
 import type { Run } from "./charts/run.ts"

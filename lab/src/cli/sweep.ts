@@ -16,7 +16,7 @@ import { print, screen } from "./screen.ts"
 import { seeded } from "./simulate.ts"
 import { answerOf, sweepText } from "./sweepText.ts"
 import { plain } from "./text.ts"
-import { tellWarningsOf } from "./warnings.ts"
+import { printWarningsOf } from "./warnings.ts"
 
 const value = (name: string, what: string) =>
   Flag.String(name).pipe(
@@ -52,7 +52,7 @@ export const sweep = Command.make(
     if (scenario.expect === undefined) {
       return yield* refusal("the scenario has no expectations: add one with --expect 'succeed >= 99 %'")
     }
-    yield* tellWarningsOf(scenario)
+    yield* printWarningsOf(scenario)
     const shown = yield* progress
     const found = yield* Simulator.sweep(scenario, {
       path,

@@ -8,7 +8,7 @@ import { Spawner, WorkerPlatform } from "effect/workers/Worker"
 import type { WorkerError } from "effect/workers/WorkerError"
 import type { Worker } from "node:worker_threads"
 import type { Progress } from "../Simulator.ts"
-import type { Ended, Job, Told } from "./jobs.ts"
+import type { Ended, Job, Message } from "./jobs.ts"
 
 /** A thread ended unexpectedly: it could not start, or ran out of memory. A defect of the job. */
 export class ThreadFailed extends Data.TaggedError("ThreadFailed")<{ readonly message: string }> {}
@@ -32,16 +32,17 @@ export const startThread = Effect.fnUntraced(function*(start: () => Worker) {
   const platform = yield* WorkerPlatform
   const scope = yield* Scope.make()
   let started: Worker | undefined
-  let hear: (told: Told) => Effect.Effect<void> = () => Effect.void
-  const worker = yield* Effect.provideService(platform.spawn<Told, Job>(0), Spawner, () => (started = start()))
-  const listening = yield* Effect.forkIn(worker.run((told) => hear(told)), scope)
+  let receive: (message: Message) => Effect.Effect<void> = () => Effect.void
+  const worker = yield* Effect.provideService(platform.spawn<Message, Job>(0), Spawner, () => (started = start()))
+  const listening = yield* Effect.forkIn(worker.run((message) => receive(message)), scope)
   // Runs before the other finalizers, which would wait for the job to end.
   yield* Scope.addFinalizer(scope, Effect.sync(() => void started?.terminate()))
   const thread: Thread = {
     ask: (job, onProgress) =>
       Effect.suspend(() => {
         const ended = Deferred.makeUnsafe<Ended>()
-        hear = (told) => told.kind === "progress" ? onProgress(told.progress) : Deferred.succeed(ended, told)
+        receive = (message) =>
+          message.kind === "progress" ? onProgress(message.progress) : Deferred.succeed(ended, message)
         const answer = Effect.raceFirst(Deferred.await(ended), Fiber.join(listening))
         return dying(Effect.andThen(worker.send(job), answer))
       }),

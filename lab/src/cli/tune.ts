@@ -17,7 +17,7 @@ import { print, screen } from "./screen.ts"
 import { seeded } from "./simulate.ts"
 import { plain } from "./text.ts"
 import { tuneText } from "./tuneText.ts"
-import { tellWarningsOf } from "./warnings.ts"
+import { printWarningsOf } from "./warnings.ts"
 
 export const tune = Command.make(
   "tune",
@@ -44,7 +44,7 @@ export const tune = Command.make(
     const [scenario, ...others] = read
     yield* writableIfAsked(svg, "picture")
     yield* writableIfAsked(code, "code")
-    yield* Effect.forEach(read, tellWarningsOf)
+    yield* Effect.forEach(read, printWarningsOf)
     const shown = yield* progress
     const tuning = yield* Simulator.tune(scenario!, {
       others,

@@ -18,7 +18,7 @@ export const warningTexts = ({ label, results }: Run): ReadonlyArray<string> =>
   texts(label, results[0].scenario, results)
 
 /** Prints warnings, a line each. */
-export const tell = (lines: ReadonlyArray<string>) =>
+export const printWarnings = (lines: ReadonlyArray<string>) =>
   lines.length === 0
     ? Effect.void
     : Effect.flatMap(screen, ({ columns }) =>
@@ -27,7 +27,7 @@ export const tell = (lines: ReadonlyArray<string>) =>
       ))
 
 /** Prints each warning once. */
-export const tellWarnings = (runs: Runs) => tell([...new Set(runs.flatMap(warningTexts))])
+export const printWarningsOfRuns = (runs: Runs) => printWarnings([...new Set(runs.flatMap(warningTexts))])
 
 /** Prints what can be said of a scenario before it runs. */
-export const tellWarningsOf = (scenario: Scenario) => tell(texts("", scenario, []))
+export const printWarningsOf = (scenario: Scenario) => printWarnings(texts("", scenario, []))

@@ -6,22 +6,22 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { WorkerRunnerPlatform } from "effect/workers/WorkerRunner"
 import { type Progress, run, type SimulationStalled } from "../Simulator.ts"
-import type { Ended, Job, Told } from "./jobs.ts"
+import type { Ended, Job, Message } from "./jobs.ts"
 
 const betweenMillis = 50
 
 /** Reports progress, not too often. */
-const seldom = (tell: (progress: Progress) => Effect.Effect<void>) => {
+const seldom = (send: (progress: Progress) => Effect.Effect<void>) => {
   let nextMillis = 0
   return (progress: Progress): Effect.Effect<void> => {
     if (progress.elapsedMillis < nextMillis) return Effect.void
     nextMillis = progress.elapsedMillis + betweenMillis
-    return tell(progress)
+    return send(progress)
   }
 }
 
-const done = (job: Job, tell: (told: Told) => Effect.Effect<void>): Effect.Effect<Ended, SimulationStalled> => {
-  const onProgress = job.tells ? seldom((progress) => tell({ kind: "progress", progress })) : undefined
+const done = (job: Job, send: (message: Message) => Effect.Effect<void>): Effect.Effect<Ended, SimulationStalled> => {
+  const onProgress = job.reportsProgress ? seldom((progress) => send({ kind: "progress", progress })) : undefined
   return Effect.map(run(job.scenario, { onProgress }), ({ scenario: _, ...shown }) => ({ kind: "shown", shown }))
 }
 
@@ -33,10 +33,10 @@ const endedBadly = (cause: Cause.Cause<SimulationStalled>): Ended =>
 
 const work = Effect.gen(function*() {
   const platform = yield* WorkerRunnerPlatform
-  const runner = yield* platform.start<Told, Job>()
-  const tell = (told: Told) => runner.send(0, told)
+  const runner = yield* platform.start<Message, Job>()
+  const send = (message: Message) => runner.send(0, message)
   yield* runner.run((_, job) =>
-    Effect.flatMap(Effect.catchCause(done(job, tell), (cause) => Effect.succeed(endedBadly(cause))), tell)
+    Effect.flatMap(Effect.catchCause(done(job, send), (cause) => Effect.succeed(endedBadly(cause))), send)
   )
 })
 

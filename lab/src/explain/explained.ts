@@ -99,11 +99,11 @@ const isCut = ({ traces }: Subject, retry: number): boolean =>
  * are those of samples, and the longest is what the deadline leaves to the call that has got there first.
  */
 const delayOf = (subject: Subject, retry: number): Spread & { readonly exact: boolean } => {
-  const given = delaySpread(subject.unhurried, retry)
-  if (!isCut(subject, retry)) return given
+  const spread = delaySpread(subject.unhurried, retry)
+  if (!isCut(subject, retry)) return spread
   const made = spreadOf(subject.traces, (trace) => trace.retries[retry]?.delayMillis)
   const left = subject.deadlineMillis - earliestMillis(subject, retry)
-  return { ...made, maxMillis: Math.max(made.maxMillis, Math.min(given.maxMillis, left)), exact: false }
+  return { ...made, maxMillis: Math.max(made.maxMillis, Math.min(spread.maxMillis, left)), exact: false }
 }
 
 const shareOf = (traces: Traces, is: (trace: Trace) => boolean): number =>

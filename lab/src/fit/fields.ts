@@ -149,10 +149,10 @@ export class Fields {
 
   constructor(asked: FieldNames) {
     const unit = asked.unit === undefined ? undefined : units[asked.unit]
-    const known = [...durations, ...unitless.map(([name]) => [name, unit ?? NaN] as const)]
+    const candidates = [...durations, ...unitless.map(([name]) => [name, unit ?? NaN] as const)]
     this.time = new Field(asked.time === undefined ? [...ends, ...starts] : [[asked.time, 0]])
     this.duration = new Field(
-      asked.duration === undefined ? known : [[asked.duration, unit ?? meaningOf(asked.duration)]]
+      asked.duration === undefined ? candidates : [[asked.duration, unit ?? meaningOf(asked.duration)]]
     )
     this.status = new Field(asked.status === undefined ? statuses : [[asked.status, 0]])
     this.attempt = new Field(asked.attempt === undefined ? attempts : [[asked.attempt, 0]])
@@ -190,7 +190,7 @@ export class Fields {
   }
 }
 
-const meaningOf = (name: string): number => durations.find(([known]) => known === name)?.[1] ?? NaN
+const meaningOf = (name: string): number => durations.find(([field]) => field === name)?.[1] ?? NaN
 
 /** A reader of fields, and whether it has met a duration without a unit. */
 export interface FieldReader extends Reader {

@@ -5,7 +5,7 @@ import { nearest, suggestion } from "./suggestion.ts"
 type Path = ReadonlyArray<PropertyKey>
 
 /** A problem with a name or a key, and the alternatives. */
-interface Told {
+interface Explained {
   readonly path: Path
   readonly problem: string
 }
@@ -37,12 +37,12 @@ const isRecord = (value: unknown): value is { readonly [key: string]: unknown } 
 
 const short = (text: string): string => JSON.stringify(text.length > 60 ? `${text.slice(0, 57)}...` : text)
 
-const ofNames = (path: Path, value: unknown, names: ReadonlyArray<string>): Told | undefined =>
+const ofNames = (path: Path, value: unknown, names: ReadonlyArray<string>): Explained | undefined =>
   typeof value === "string" && names.length > 0
     ? { path, problem: `${short(value)} is not one of the names: ${suggestion(value, names)}` }
     : undefined
 
-const ofKinds = (path: Path, value: unknown, kinds: ReadonlyArray<string>): Told | undefined => {
+const ofKinds = (path: Path, value: unknown, kinds: ReadonlyArray<string>): Explained | undefined => {
   if (kinds.length === 0) return undefined
   const all = kinds.map(short).join(" | ")
   if (!isRecord(value)) return { path, problem: `expected an object with a kind: ${all}` }
@@ -80,7 +80,7 @@ const ofKeys = (key: string, ast: SchemaAST.AST): string => {
 }
 
 /** The alternatives to an unknown name, kind or key; `undefined` for any other problem. */
-export const alternatives = (issue: SchemaIssue.Issue, path: Path, value: unknown): Told | undefined => {
+export const alternatives = (issue: SchemaIssue.Issue, path: Path, value: unknown): Explained | undefined => {
   switch (issue._tag) {
     case "UnexpectedKey":
       return { path, problem: `is not a key here: ${ofKeys(String(path.at(-1)), SchemaAST.toEncoded(issue.ast))}` }

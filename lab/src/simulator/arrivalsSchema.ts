@@ -32,7 +32,7 @@ interface Written {
 }
 
 const hasOne = ({ at, calls, file }: Written): boolean =>
-  [at, calls, file].filter((said) => said !== undefined).length === 1
+  [at, calls, file].filter((value) => value !== undefined).length === 1
 
 const hasItsBucket = ({ bucket, calls, file }: Written): boolean =>
   bucket === undefined || calls !== undefined || file !== undefined

@@ -1,9 +1,9 @@
 import type { Chance } from "./chance.ts"
+import type { Environment } from "./environment.ts"
 import { windowsOf } from "./outages.ts"
 import type { Outage, ServiceSettings } from "./scenario.ts"
 import type { Server } from "./server.ts"
 import { millis } from "./units.ts"
-import type { World } from "./world.ts"
 
 /** From when to when a server is out. */
 interface Absence {
@@ -32,7 +32,7 @@ export class Balancer {
   private turn = 0
 
   constructor(
-    private readonly world: World,
+    private readonly environment: Environment,
     settings: ServiceSettings,
     private readonly servers: ReadonlyArray<Server>,
     private readonly chance: Chance
@@ -46,7 +46,7 @@ export class Balancer {
 
   /** The share of its usual requests that a server gets now. */
   private weightOf(index: number): number {
-    const now = this.world.time.nowMillis
+    const now = this.environment.time.nowMillis
     let weight = 1
     for (const { fromMillis, toMillis } of this.absences[index]!) {
       if (now < fromMillis || now >= toMillis + this.slowStartMillis) continue

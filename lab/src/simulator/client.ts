@@ -11,6 +11,7 @@ import type * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import type { Actor } from "./agenda.ts"
 import type { Chance, Sampler } from "./chance.ts"
+import type { Environment } from "./environment.ts"
 import { dropped, type Failure, isFailure, refused, timedOut } from "./failure.ts"
 import type { Lane } from "./lane.ts"
 import { ClientMeter } from "./meter.ts"
@@ -21,7 +22,6 @@ import type { ClientResult, Gauges } from "./result.ts"
 import type { Edge } from "./scenario.ts"
 import { called, ended, failed, retried, sent, stopped, succeeded } from "./trace.ts"
 import { millis, sampler } from "./units.ts"
-import type { World } from "./world.ts"
 
 /** How many processes are sampled for gauges. */
 const maxGauged = 100
@@ -51,19 +51,19 @@ export class Client {
   inFlight = 0
 
   constructor(
-    readonly world: World,
+    readonly environment: Environment,
     edge: ClientSettings,
     readonly kind: ClientResult["kind"],
     private readonly target: () => Target
   ) {
     this.name = edge.name
-    this.id = world.nextId()
+    this.id = environment.nextId()
     this.timeoutMillis = edge.timeout === undefined ? Infinity : millis(edge.timeout)
-    this.timeouts = edge.timeout === undefined ? undefined : world.time.lane(timesOut)
+    this.timeouts = edge.timeout === undefined ? undefined : environment.time.lane(timesOut)
     this.patienceMillis = edge.patience === undefined ? Infinity : millis(edge.patience)
-    this.patience = edge.patience === undefined ? undefined : world.time.lane(givesUp)
+    this.patience = edge.patience === undefined ? undefined : environment.time.lane(givesUp)
     this.network = sampler(edge.network)
-    this.chance = world.chance(`${edge.name}/network`)
+    this.chance = environment.chance(`${edge.name}/network`)
     const { criticality = "normal", host } = edge
     this.retrying = host?.retrying ?? resolve(edge.policy)
     this.processes = host?.processes.map((process) => process.as(criticality)) ??
@@ -71,8 +71,8 @@ export class Client {
   }
 
   private madeProcesses(count: number, criticality: Criticality): ReadonlyArray<Process> {
-    const { name, retrying, world } = this
-    const options = { retrying, time: world.time, chance: world.chance(`${name}/jitter`) }
+    const { name, retrying, environment } = this
+    const options = { retrying, time: environment.time, chance: environment.chance(`${name}/jitter`) }
     return Array.from({ length: count }, () => Process.make(options, criticality))
   }
 
@@ -88,7 +88,7 @@ export class Client {
 
   /** Records what a policy has decided. */
   decided(decision: RetryDecision): void {
-    const { time, trace } = this.world
+    const { time, trace } = this.environment
     if (decision._tag === "Stop") {
       this.meter.now.stops.add(decision.reason)
       trace.add(time.nowMillis, stopped, this.id, decision.attempts)
@@ -131,8 +131,8 @@ export class Client {
 }
 
 const mean = (values: ReadonlyArray<number | undefined>): number | null => {
-  const known = values.filter((value) => value !== undefined)
-  return known.length === 0 ? null : known.reduce((sum, value) => sum + value, 0) / known.length
+  const defined = values.filter((value) => value !== undefined)
+  return defined.length === 0 ? null : defined.reduce((sum, value) => sum + value, 0) / defined.length
 }
 
 /** The actions of a call. */
@@ -164,14 +164,14 @@ abstract class AnyCall implements Actor {
     private readonly caller: Caller<any>,
     private readonly of: unknown
   ) {
-    this.beganMillis = client.world.time.nowMillis
+    this.beganMillis = client.environment.time.nowMillis
   }
 
   begin(): void {
     const { client } = this
     client.inFlight++
     client.meter.now.calls++
-    client.world.trace.add(this.beganMillis, called, client.id)
+    client.environment.trace.add(this.beganMillis, called, client.id)
     if (client.patience !== undefined) {
       this.patience = client.patience.add(this.beganMillis + client.patienceMillis, this)
     }
@@ -207,8 +207,8 @@ abstract class AnyCall implements Actor {
 
   protected end(succeeded: boolean): void {
     const { client } = this
-    const { meter, world } = client
-    const now = world.time.nowMillis
+    const { meter, environment } = client
+    const now = environment.time.nowMillis
     this.isOver = true
     if (this.patience >= 0) client.patience!.cancel(this.patience)
     client.inFlight--
@@ -218,7 +218,7 @@ abstract class AnyCall implements Actor {
     } else {
       meter.now.failures.add(this.failure.kind)
     }
-    world.trace.add(now, ended, client.id, succeeded ? this.attempts : -this.attempts)
+    environment.trace.add(now, ended, client.id, succeeded ? this.attempts : -this.attempts)
     this.caller.ended(this.of, succeeded)
   }
 }
@@ -235,7 +235,7 @@ class HedgedCall extends AnyCall {
       if (this.isOver) return
       if (Exit.isSuccess(exit)) return this.end(true)
       const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
-      if (error === undefined) return this.client.world.fail(exit.cause)
+      if (error === undefined) return this.client.environment.fail(exit.cause)
       if (isFailure(error)) this.failure = error
       else if (error instanceof ClientThrottled) this.failure = dropped
       this.end(false)
@@ -293,7 +293,7 @@ class ClientCall extends AnyCall implements Sender {
       if (this.isOver) return
       if (Exit.isSuccess(exit)) return this.send()
       const refusal = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
-      if (refusal === undefined) return this.client.world.fail(exit.cause)
+      if (refusal === undefined) return this.client.environment.fail(exit.cause)
       if (refusal.error instanceof ClientThrottled) this.failure = dropped
       this.follow(refusal.decision)
     })
@@ -323,12 +323,12 @@ class ClientCall extends AnyCall implements Sender {
       this.waiting = undefined
       if (this.isOver) return
       if (Exit.isSuccess(exit)) this.follow(exit.value)
-      else this.client.world.fail(exit.cause)
+      else this.client.environment.fail(exit.cause)
     })
   }
 
   private follow(decision: RetryDecision): void {
-    const { time } = this.client.world
+    const { time } = this.client.environment
     const delayMillis = Duration.toMillis(decision.delay)
     this.client.decided(decision)
     if (decision._tag === "Stop") {
@@ -358,9 +358,9 @@ class Attempt implements Request {
 
   send(): void {
     const { client } = this.call
-    const { time, trace } = client.world
+    const { time, trace } = client.environment
     const now = time.nowMillis
-    client.world.attempts++
+    client.environment.attempts++
     client.meter.now.attempts++
     trace.add(now, sent, client.id, this.number)
     if (client.timeouts !== undefined) this.deadline = client.timeouts.add(now + client.timeoutMillis, this)
@@ -396,7 +396,7 @@ class Attempt implements Request {
     const leg = this.leg()
     if (leg === 0) return this.answered(failure)
     this.outcome = failure
-    const { time } = this.call.client.world
+    const { time } = this.call.client.environment
     time.plan(time.nowMillis + leg, this, isAnswered)
   }
 
@@ -416,7 +416,7 @@ class Attempt implements Request {
 
   private close(failure: Failure | undefined): void {
     const { client } = this.call
-    const { time, trace } = client.world
+    const { time, trace } = client.environment
     this.settled = true
     if (this.deadline >= 0) client.timeouts!.cancel(this.deadline)
     trace.add(time.nowMillis, failure === undefined ? succeeded : failed, client.id, this.number)

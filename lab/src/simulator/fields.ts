@@ -6,7 +6,7 @@ import * as Schema from "effect/Schema"
 import * as SchemaGetter from "effect/SchemaGetter"
 
 /** A key with a default. The written side carries its description and default into the JSON Schema. */
-export const unlessSaid = <S extends Schema.Top>(schema: S, value: S["Type"], description: string) =>
+export const withDefault = <S extends Schema.Top>(schema: S, value: S["Type"], description: string) =>
   Schema.optionalKey(schema).annotateKey({
     description: `${description} Default ${JSON.stringify(value)}.`,
     default: value

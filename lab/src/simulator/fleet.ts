@@ -29,21 +29,21 @@ class Ledger {
 
   call(process: number, caller: Caller<number>, of: number): void {
     const { client } = this
-    client.world.inFlight++
+    client.environment.inFlight++
     client.call(client.processes[process]!, caller, of)
   }
 
   /** A call has ended. */
   ended(): void {
-    const { world } = this.client
-    world.inFlight--
-    if (this.left !== Infinity) world.time.progresses()
+    const { environment } = this.client
+    environment.inFlight--
+    if (this.left !== Infinity) environment.time.progresses()
   }
 
   /** One source of calls has ended. */
   dry(): void {
-    this.client.world.generating--
-    this.client.world.look()
+    this.client.environment.generating--
+    this.client.environment.look()
   }
 }
 
@@ -66,7 +66,7 @@ class OpenLoop implements Generator, Actor, Caller<number> {
 
   constructor(private readonly client: Client, private readonly ledger: Ledger, fleet: Fleet) {
     this.processes = fleet.processes
-    this.chance = client.world.chance(`${fleet.name}/arrivals`)
+    this.chance = client.environment.chance(`${fleet.name}/arrivals`)
     this.inTurns = fleet.arrivals === "even" || hasTimes(fleet) || fleet.processes === 1
     this.arrivals = this.timesOf(fleet)
   }
@@ -89,14 +89,14 @@ class OpenLoop implements Generator, Actor, Caller<number> {
   }
 
   start(): void {
-    this.client.world.generating++
+    this.client.environment.generating++
     this.plan()
   }
 
   private plan(): void {
     const next = this.arrivals.next()
     if (!this.ledger.takes(next)) return this.ledger.dry()
-    this.client.world.time.plan(next, this, 0)
+    this.client.environment.time.plan(next, this, 0)
   }
 
   act(): void {
@@ -107,7 +107,7 @@ class OpenLoop implements Generator, Actor, Caller<number> {
 
   ended(): void {
     this.ledger.ended()
-    this.client.world.look()
+    this.client.environment.look()
   }
 }
 
@@ -133,21 +133,21 @@ class ClosedLoop implements Generator, Caller<number> {
 
   constructor(private readonly client: Client, private readonly ledger: Ledger, fleet: Fleet) {
     this.processes = fleet.processes
-    this.chance = client.world.chance(`${fleet.name}/think`)
+    this.chance = client.environment.chance(`${fleet.name}/think`)
     this.think = sampler(fleet.think ?? 0)
     this.pace = sampler(fleet.pace ?? 0)
     this.clients = Array.from({ length: fleet.clients! }, (_, index) => new Looping(this, index))
   }
 
   start(): void {
-    this.client.world.generating += this.clients.length
+    this.client.environment.generating += this.clients.length
     for (const one of this.clients) this.begin(one, 0)
   }
 
   private begin(one: Looping, atMillis: number): void {
     if (!this.ledger.takes(atMillis)) return this.ledger.dry()
     one.atMillis = atMillis
-    this.client.world.time.plan(atMillis, one, 0)
+    this.client.environment.time.plan(atMillis, one, 0)
   }
 
   private drawn(from: Sampler | undefined): number {
@@ -161,10 +161,10 @@ class ClosedLoop implements Generator, Caller<number> {
 
   ended(index: number): void {
     this.ledger.ended()
-    const { world } = this.client
+    const { environment } = this.client
     const one = this.clients[index]!
-    this.begin(one, Math.max(one.earliestMillis, world.time.nowMillis + this.drawn(this.think)))
-    world.look()
+    this.begin(one, Math.max(one.earliestMillis, environment.time.nowMillis + this.drawn(this.think)))
+    environment.look()
   }
 }
 

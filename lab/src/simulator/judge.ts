@@ -1,8 +1,8 @@
 import * as Effect from "effect/Effect"
 import { Executor } from "./executor.ts"
-import { afterOf, factsOf } from "./facts.ts"
 import type { SimulationResult } from "./result.ts"
 import { seedsOf } from "./runs.ts"
+import { afterOf, runSummaryOf } from "./runSummary.ts"
 import type { Scenario } from "./scenario.ts"
 import { recoversBelow } from "./theory.ts"
 import { millis } from "./units.ts"
@@ -37,7 +37,7 @@ const growsWithoutEnd = ({ bucketMillis, scenario, services: [service] }: Simula
 
 /** The verdict of a run that has ended. */
 const verdictOfRun = (result: SimulationResult): Verdict =>
-  afterOf(factsOf(result).recovery) !== undefined ? "recovers" : growsWithoutEnd(result) ? "collapses" : "limps"
+  afterOf(runSummaryOf(result).recovery) !== undefined ? "recovers" : growsWithoutEnd(result) ? "collapses" : "limps"
 
 /**
  * What becomes of the calls in most of several runs, each with its own seed and to its end: `"limps"` where neither most

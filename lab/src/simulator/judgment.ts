@@ -1,7 +1,7 @@
 import { type Bound, boundsOf } from "./expectations.ts"
-import { afterOf } from "./facts.ts"
 import type { SimulationResult } from "./result.ts"
 import { outcomeOf } from "./runs.ts"
+import { afterOf } from "./runSummary.ts"
 import { type Spread, spreadOf } from "./spread.ts"
 
 /**

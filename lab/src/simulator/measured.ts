@@ -1,5 +1,5 @@
 import * as Schema from "effect/Schema"
-import { Amount, expecting, maybe, required, Time, unlessSaid, upTo, Whole } from "./fields.ts"
+import { Amount, expecting, maybe, required, Time, upTo, Whole, withDefault } from "./fields.ts"
 
 const Bucket = Schema.Struct({
   calls: required(Whole, "Calls that began."),
@@ -12,7 +12,7 @@ const isCounted = (series: ReadonlyArray<typeof Bucket.Type>): boolean => series
 
 /** What was measured, from time 0 of the scenario on. */
 export const Measured = Schema.Struct({
-  bucket: unlessSaid(Time, "1 second", "How long a bucket is."),
+  bucket: withDefault(Time, "1 second", "How long a bucket is."),
   series: required(
     Schema.NonEmptyArray(Bucket).check(
       upTo(10_000),

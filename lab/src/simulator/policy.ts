@@ -156,8 +156,8 @@ export const hedgeOf = ({ after, atMost, first, quantile, share, shareWindow }: 
 })
 
 /** The first value that a step is given, if it is a plain one. */
-const firstOf = (given: unknown): string => {
-  const [value] = typeof given === "object" && given !== null ? Object.values(given) : [given]
+const firstOf = (setting: unknown): string => {
+  const [value] = typeof setting === "object" && setting !== null ? Object.values(setting) : [setting]
   return value === undefined || typeof value === "object" ? "" : ` ${value}`
 }
 
@@ -166,8 +166,8 @@ const describe = ({ budget, concurrency, coolDown, hedge, steps, throttle }: Pol
   [
     ...steps.map((step) => {
       if (typeof step === "string") return step
-      const [[name, given] = []] = Object.entries(step)
-      return `${name}${firstOf(given)}`
+      const [[name, setting] = []] = Object.entries(step)
+      return `${name}${firstOf(setting)}`
     }),
     ...coolDown === undefined ? [] : ["cool-down"],
     ...throttle === undefined ? [] : ["throttle"],

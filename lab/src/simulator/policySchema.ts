@@ -2,7 +2,7 @@ import { Resource } from "effect-retry/RetryConfigSchema"
 import { Steps } from "effect-retry/RetryPolicySchema"
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
-import { Amount, filled, maybe, Name, Positive, required, Share, Time, unlessSaid, Whole } from "./fields.ts"
+import { Amount, filled, maybe, Name, Positive, required, Share, Time, Whole, withDefault } from "./fields.ts"
 import { policyNames } from "./policyNames.ts"
 
 const { concurrency, coolDown, hedge, limiter, quota, throttle } = Resource.fields
@@ -56,40 +56,40 @@ const Hedge = Schema.Struct({
 const Budget = Schema.Union([
   Schema.Struct({
     kind: Schema.Literal("bucket"),
-    capacity: unlessSaid(Positive, 5, "The most retries it holds. It starts full."),
-    perCall: unlessSaid(Amount, 0, "What a call adds."),
-    perSuccess: unlessSaid(Amount, 0.1, "What a success adds."),
-    above: unlessSaid(Amount, 0, "A retry is allowed only while more than this is left.")
+    capacity: withDefault(Positive, 5, "The most retries it holds. It starts full."),
+    perCall: withDefault(Amount, 0, "What a call adds."),
+    perSuccess: withDefault(Amount, 0.1, "What a success adds."),
+    above: withDefault(Amount, 0, "A retry is allowed only while more than this is left.")
   }),
   Schema.Struct({
     kind: Schema.Literal("finagle"),
-    ttl: unlessSaid(Time, "10 seconds", "How long a call counts."),
-    minPerSecond: unlessSaid(Amount, 10, "Retries per second that are always allowed."),
-    share: unlessSaid(Amount, 0.2, "The share of the calls that may be retried.")
+    ttl: withDefault(Time, "10 seconds", "How long a call counts."),
+    minPerSecond: withDefault(Amount, 10, "Retries per second that are always allowed."),
+    share: withDefault(Amount, 0.2, "The share of the calls that may be retried.")
   }),
   Schema.Struct({
     kind: Schema.Literal("ratio"),
-    share: unlessSaid(
+    share: withDefault(
       Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0), Schema.isLessThan(1)),
       0.1,
       "The share of retries."
     ),
-    of: unlessSaid(Schema.Literals(["calls", "attempts"]), "calls", "What it is a share of."),
-    window: unlessSaid(Time, "2 minutes", "How long a call or a retry counts.")
+    of: withDefault(Schema.Literals(["calls", "attempts"]), "calls", "What it is a share of."),
+    window: withDefault(Time, "2 minutes", "How long a call or a retry counts.")
   }),
   Schema.Struct({
     kind: Schema.Literal("grpc"),
-    maxTokens: unlessSaid(Positive, 10, "The most tokens; a failure takes 1, a retry is allowed above half."),
-    tokenRatio: unlessSaid(Positive, 0.1, "What a success adds.")
+    maxTokens: withDefault(Positive, 10, "The most tokens; a failure takes 1, a retry is allowed above half."),
+    tokenRatio: withDefault(Positive, 0.1, "What a success adds.")
   }),
   Schema.Struct({
     kind: Schema.Literal("envoy"),
-    share: unlessSaid(Share, 0.2, "Concurrent retries, as a share of the attempts in progress."),
-    minConcurrency: unlessSaid(Whole, 3, "Concurrent retries that are always allowed.")
+    share: withDefault(Share, 0.2, "Concurrent retries, as a share of the attempts in progress."),
+    minConcurrency: withDefault(Whole, 3, "Concurrent retries that are always allowed.")
   }),
   Schema.Struct({
     kind: Schema.Literal("breaker"),
-    threshold: unlessSaid(
+    threshold: withDefault(
       Share,
       0.1,
       "No retries while there have been more failed attempts than this share of the calls."

@@ -51,8 +51,8 @@ const shown = (value: unknown): string => {
 
 const describe = (message: string, value: unknown): string => {
   if (message === "Missing key") return "is missing"
-  const said = message.charAt(0).toLowerCase() + message.slice(1)
-  return `${said}, got ${shown(value)}`
+  const text = message.charAt(0).toLowerCase() + message.slice(1)
+  return `${text}, got ${shown(value)}`
 }
 
 const format = SchemaIssue.makeFormatterStandardSchemaV1()
@@ -73,8 +73,8 @@ function* leaves(issue: SchemaIssue.Issue, path: Path, input: unknown): Generato
     for (const inner of issue.issues) yield* leaves(inner, path, input)
     return
   }
-  const told = alternatives(issue, path, valueAt(input, path))
-  if (told !== undefined) return yield told
+  const explained = alternatives(issue, path, valueAt(input, path))
+  if (explained !== undefined) return yield explained
   for (const { message, path: inner = [] } of format(issue).issues) {
     const keys = [...path, ...inner.map(keyOf)]
     yield { path: keys, problem: describe(message, valueAt(input, keys)) }

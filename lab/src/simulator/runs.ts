@@ -1,8 +1,8 @@
 import * as Effect from "effect/Effect"
 import { Executor } from "./executor.ts"
-import { afterOf, factsOf, fleetsOf, type Recovery } from "./facts.ts"
 import { inOrder } from "./inOrder.ts"
 import type { SimulationResult } from "./result.ts"
+import { afterOf, fleetsOf, type Recovery, runSummaryOf } from "./runSummary.ts"
 import type { Scenario } from "./scenario.ts"
 import type { SimulationStalled } from "./simulation.ts"
 import { type Spread, spreadOf } from "./spread.ts"
@@ -81,7 +81,7 @@ export const seedsOf = (scenario: Scenario, runs: number): ReadonlyArray<Scenari
 
 /** The summary of one run. */
 export const outcomeOf = (result: SimulationResult): Outcome => {
-  const { attemptsPerCall, peak, recovery, share } = factsOf(result)
+  const { attemptsPerCall, peak, recovery, share } = runSummaryOf(result)
   const busiest = fleetsOf(result).reduce<SimulationResult["clients"][number] | undefined>(
     (most, fleet) => most !== undefined && most.totals.calls >= fleet.totals.calls ? most : fleet,
     undefined

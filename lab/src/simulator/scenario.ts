@@ -2,7 +2,7 @@ import * as Schema from "effect/Schema"
 import { Arrivals } from "./arrivalsSchema.ts"
 import { clientKeys } from "./clientSchema.ts"
 import { Expectations } from "./expectations.ts"
-import { Count, Distribution, expecting, maybe, Name, required, Time, unlessSaid, upTo } from "./fields.ts"
+import { Count, Distribution, expecting, maybe, Name, required, Time, upTo, withDefault } from "./fields.ts"
 import { Service } from "./serviceSchema.ts"
 
 const Rate = Schema.Finite.check(
@@ -12,18 +12,18 @@ const Rate = Schema.Finite.check(
 const RatePoint = Schema.Struct({
   at: required(Time, "When it takes effect."),
   rate: required(Rate, "Calls per second."),
-  ramp: unlessSaid(Schema.Boolean, false, "Whether it is reached linearly from the previous point.")
+  ramp: withDefault(Schema.Boolean, false, "Whether it is reached linearly from the previous point.")
 })
 
 const Fleet = Schema.Struct({
   name: required(Name, "The fleet's name in results."),
   ...clientKeys,
-  processes: unlessSaid(Count, 1, "Processes, each with its own quota, limiter and budget."),
+  processes: withDefault(Count, 1, "Processes, each with its own quota, limiter and budget."),
   rate: maybe(
     Schema.Union([Rate, Schema.NonEmptyArray(RatePoint).check(upTo(10_000))]),
     "Open loop: calls per second of the whole fleet, whatever happens to earlier calls; or how that changes."
   ),
-  arrivals: unlessSaid(
+  arrivals: withDefault(
     Arrivals,
     "poisson",
     "How the calls of an open loop arrive: at random (poisson) or evenly; or, in place of a rate, the recorded calls: one by one, counted, or in a file."
@@ -36,7 +36,7 @@ const Fleet = Schema.Struct({
     Name,
     "The fleet whose processes make the calls, with its policy, quotas and gates. Default: its own processes."
   ),
-  criticality: unlessSaid(
+  criticality: withDefault(
     Schema.Literals(["critical", "normal", "sheddable"]),
     "normal",
     "How important the calls are: which go first when a concurrency limit is reached."
@@ -47,19 +47,19 @@ const Fleet = Schema.Struct({
 export const Scenario = Schema.Struct({
   $schema: maybe(Schema.String, "The JSON Schema, for editors only."),
   name: required(Name, "The scenario's name."),
-  description: unlessSaid(Schema.String, "", "What it shows."),
+  description: withDefault(Schema.String, "", "What it shows."),
   notes: maybe(
     Schema.Array(Schema.String).check(upTo(100)),
     "What its figures rest on, and what they cannot show: each command that reads it repeats them as warnings."
   ),
-  seed: unlessSaid(
+  seed: withDefault(
     Schema.Finite.check(Schema.isInt(), Schema.isBetween({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
     1,
     "The random seed: the same seed gives the same run."
   ),
-  duration: unlessSaid(Time, "1 minute", "How long calls keep starting."),
-  drain: unlessSaid(Time, "1 minute", "How long calls may still run after that."),
-  bucket: unlessSaid(Time, "1 second", "The width of a bucket of the time series."),
+  duration: withDefault(Time, "1 minute", "How long calls keep starting."),
+  drain: withDefault(Time, "1 minute", "How long calls may still run after that."),
+  bucket: withDefault(Time, "1 second", "The width of a bucket of the time series."),
   fleets: required(Schema.NonEmptyArray(Fleet).check(upTo(100)), "The callers."),
   services: required(Schema.NonEmptyArray(Service).check(upTo(100)), "The services called."),
   expect: maybe(Expectations, "What must hold: effect-retry check verifies it.")

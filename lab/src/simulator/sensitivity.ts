@@ -36,14 +36,14 @@ const isWritten = (value: unknown): value is Written => typeof value === "object
 /** Every knob inside of a step, with what replaces the step. */
 const knobsOf = (step: unknown): ReadonlyArray<readonly [path: string, times: (factor: number) => unknown]> => {
   if (!isWritten(step) || Array.isArray(step)) return []
-  return Object.entries(step).flatMap(([name, given]) =>
-    isWritten(given)
-      ? Object.entries(given).flatMap(([key, value]) =>
+  return Object.entries(step).flatMap(([name, setting]) =>
+    isWritten(setting)
+      ? Object.entries(setting).flatMap(([key, value]) =>
         knobs.has(key) && multiplied(value, 1) !== undefined && multiplied(value, 1) !== 0
           ? [
             [
               `${name}.${key}`,
-              (factor: number) => ({ [name]: { ...given, [key]: multiplied(value, factor) } })
+              (factor: number) => ({ [name]: { ...setting, [key]: multiplied(value, factor) } })
             ] as const
           ]
           : []

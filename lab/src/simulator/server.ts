@@ -1,5 +1,6 @@
 import { paceOf } from "./bounds.ts"
 import type { Chance, Sampler } from "./chance.ts"
+import type { Environment } from "./environment.ts"
 import { type Failure, overloaded, unavailable } from "./failure.ts"
 import type { Lane } from "./lane.ts"
 import { Holds, lasting, type Window, windowsOf } from "./outages.ts"
@@ -7,7 +8,6 @@ import { Queue } from "./queue.ts"
 import { firstOfService, type Request } from "./request.ts"
 import type { ServiceSettings } from "./scenario.ts"
 import { millis, sampler } from "./units.ts"
-import type { World } from "./world.ts"
 
 /** What is planned for a request at its server. */
 export const itsTurn = firstOfService
@@ -28,7 +28,7 @@ export interface Front {
 /** The place of a server, and what it shares with the others of its service. */
 interface Place {
   readonly index: number
-  readonly world: World
+  readonly environment: Environment
   readonly chance: Chance
   /** When requests in the queue have waited too long; `undefined` when they wait forever. */
   readonly patience: Lane | undefined
@@ -38,7 +38,7 @@ interface Place {
 /** One instance of a service: a queue, a turn or workers, and what goes wrong with it alone. */
 export class Server {
   readonly index: number
-  private readonly world: World
+  private readonly environment: Environment
   private readonly front: Front
   private readonly chance: Chance
   /** With a capacity only the turn of a request keeps others waiting, not what comes after: what it calls, its latency. */
@@ -70,10 +70,10 @@ export class Server {
   /** When the turns of the present requests end, if the queue is bounded in time. */
   private fullUntilMillis = 0
 
-  constructor(private readonly settings: ServiceSettings, { chance, front, index, patience, world }: Place) {
+  constructor(private readonly settings: ServiceSettings, { chance, front, index, patience, environment }: Place) {
     const { admitWithin, capacity, costs, latency, outages, queue, queueTimeout, slowdown, workers } = settings
     this.index = index
-    this.world = world
+    this.environment = environment
     this.chance = chance
     this.front = front
     this.pace = capacity === undefined ? undefined : paceOf(capacity)
@@ -95,14 +95,14 @@ export class Server {
   }
 
   private isHitBy(windows: ReadonlyArray<Window<"drop" | "fail">>): boolean {
-    const outage = lasting(windows, this.world.time.nowMillis)
+    const outage = lasting(windows, this.environment.time.nowMillis)
     return outage !== undefined && (outage.share === 1 || this.chance.nextDoubleUnsafe() < outage.share)
   }
 
   /** A request comes from the balancer. */
   receive(request: Request): void {
     request.server = this.index
-    const { time } = this.world
+    const { time } = this.environment
     const atMillis = this.holds.deliversAt(time.nowMillis, request.fresh)
     if (atMillis === Infinity) return
     if (atMillis === time.nowMillis) return this.take(request)
@@ -135,13 +135,14 @@ export class Server {
     if (this.refusingMillis === 0) return
     if (this.busy > 0) this.owedMillis += this.refusingMillis
     else {
-      this.refusingUntilMillis = Math.max(this.world.time.nowMillis, this.refusingUntilMillis) + this.refusingMillis
+      this.refusingUntilMillis = Math.max(this.environment.time.nowMillis, this.refusingUntilMillis) +
+        this.refusingMillis
     }
   }
 
   /** The work of refusals that has not been done by now: the next turn makes up for it. */
   private get unpaidMillis(): number {
-    return this.owedMillis + Math.max(0, this.refusingUntilMillis - this.world.time.nowMillis)
+    return this.owedMillis + Math.max(0, this.refusingUntilMillis - this.environment.time.nowMillis)
   }
 
   private pay(): void {
@@ -151,7 +152,7 @@ export class Server {
 
   /** Whether a queue bounded in time accepts a request. Its turn is as long as one takes on arrival. */
   private admits(request: Request): boolean {
-    const { nowMillis } = this.world.time
+    const { nowMillis } = this.environment.time
     const turn = this.workMillis(request, this.busy + this.queue.size + 1)
     const until = Math.max(nowMillis, this.fullUntilMillis) + turn
     if (until - nowMillis > this.admitMillis) return false
@@ -167,7 +168,7 @@ export class Server {
 
   private wait(request: Request): void {
     if (this.patience !== undefined) {
-      request.ticket = this.patience.add(this.world.time.nowMillis + this.queueTimeoutMillis, request)
+      request.ticket = this.patience.add(this.environment.time.nowMillis + this.queueTimeoutMillis, request)
     }
     this.queue.push(request)
   }
@@ -186,7 +187,7 @@ export class Server {
 
   private begin(request: Request): void {
     this.busy++
-    const { time } = this.world
+    const { time } = this.environment
     if (request.settled && this.settings.dropsAbandoned) return this.drop(request)
     const work = this.turnMillis(request) + (request.settled ? this.abandoningMillis : 0)
     if (work === 0) this.front.worked(request)
@@ -202,7 +203,7 @@ export class Server {
 
   /** How long a request takes when this many are present. */
   private workMillis(request: Request, there: number): number {
-    const { nowMillis } = this.world.time
+    const { nowMillis } = this.environment.time
     const drawn = this.pace === undefined ? this.work?.(this.chance) ?? 0 : 1000 / this.pace(nowMillis)
     const work = (drawn + this.slowdownMillis * there) * this.factor(nowMillis)
     return work + (request.fresh ? this.connectingMillis : 0) + this.unpaidMillis
@@ -211,7 +212,7 @@ export class Server {
   /** Its client has given up: only the cost of noticing that is spent. */
   private drop(request: Request): void {
     if (this.abandoningMillis === 0) return this.release()
-    this.world.time.plan(this.world.time.nowMillis + this.abandoningMillis, request, leaves)
+    this.environment.time.plan(this.environment.time.nowMillis + this.abandoningMillis, request, leaves)
   }
 
   /** The place of a request is free for the next. */
@@ -233,7 +234,7 @@ export class Server {
   private giveTurn(request: Request): void {
     // Its turn comes through the clock, so that a long queue does not make a deep stack.
     this.busy++
-    this.world.time.plan(this.world.time.nowMillis, request, itsTurn)
+    this.environment.time.plan(this.environment.time.nowMillis, request, itsTurn)
   }
 
   /** Requests that wait for their turn. */

@@ -2,6 +2,7 @@ import { Balancer } from "./balancer.ts"
 import type { Chance, Sampler } from "./chance.ts"
 import type { Client } from "./client.ts"
 import { Entrance } from "./entrance.ts"
+import type { Environment } from "./environment.ts"
 import { failed, type Failure, overloaded, unavailable } from "./failure.ts"
 import { Limit } from "./limit.ts"
 import { ServiceMeter } from "./meter.ts"
@@ -12,7 +13,6 @@ import type { ServiceSettings } from "./scenario.ts"
 import { afterServer, delivered, type Front, itsTurn, leaves, Server, waitedTooLong, worked } from "./server.ts"
 import { received } from "./trace.ts"
 import { sampler } from "./units.ts"
-import type { World } from "./world.ts"
 
 const isDone = afterServer
 
@@ -34,14 +34,14 @@ export class Service implements Target, Caller<Request>, Front {
   private refusals = 0
 
   constructor(
-    private readonly world: World,
+    private readonly environment: Environment,
     private readonly settings: ServiceSettings,
     private readonly edges: ReadonlyArray<Client>
   ) {
     const { capacity, connections, instances, latency, limit, outages, queueTimeout } = settings
     this.name = settings.name
-    this.id = world.nextId()
-    this.chance = world.chance(`${settings.name}/service`)
+    this.id = environment.nextId()
+    this.chance = environment.chance(`${settings.name}/service`)
     this.after = capacity === undefined ? undefined : sampler(latency)
     this.limit = limit && new Limit(limit)
     this.entrance = connections === undefined ? undefined : new Entrance(connections)
@@ -51,14 +51,14 @@ export class Service implements Target, Caller<Request>, Front {
     this.failsBehindLimit = fails.filter(({ behindLimit }) => behindLimit)
     this.holds = new Holds(windowsOf(outages, "hold"))
     this.servers = Array.from({ length: instances }, (_, index) => {
-      const patience = queueTimeout === undefined ? undefined : world.time.lane(waitedTooLong)
-      return new Server(settings, { index, world, chance: this.chance, patience, front: this })
+      const patience = queueTimeout === undefined ? undefined : environment.time.lane(waitedTooLong)
+      return new Server(settings, { index, environment, chance: this.chance, patience, front: this })
     })
-    this.balancer = new Balancer(world, settings, this.servers, world.chance(`${settings.name}/balancer`))
+    this.balancer = new Balancer(environment, settings, this.servers, environment.chance(`${settings.name}/balancer`))
   }
 
   private isHitBy(windows: ReadonlyArray<Window<"drop" | "fail">>): boolean {
-    const outage = lasting(windows, this.world.time.nowMillis)
+    const outage = lasting(windows, this.environment.time.nowMillis)
     return outage !== undefined && (outage.share === 1 || this.chance.nextDoubleUnsafe() < outage.share)
   }
 
@@ -68,9 +68,9 @@ export class Service implements Target, Caller<Request>, Front {
 
   /** A request arrives. */
   receive(request: Request): void {
-    const { nowMillis } = this.world.time
+    const { nowMillis } = this.environment.time
     this.meter.now.received++
-    this.world.trace.add(nowMillis, received, this.id)
+    this.environment.trace.add(nowMillis, received, this.id)
     if (this.isHitBy(this.drops)) return
     if (this.isHitBy(this.fails)) return this.refuse(request, unavailable)
     const throttled = this.limit?.refuses(nowMillis)
@@ -136,7 +136,7 @@ export class Service implements Target, Caller<Request>, Front {
     const after = this.after === undefined ? 0 : this.after(this.chance)
     const failure = fails ? failed : undefined
     if (after === 0) return this.answer(request, failure)
-    const { time } = this.world
+    const { time } = this.environment
     request.outcome = failure
     time.plan(time.nowMillis + after, request, isDone)
   }

@@ -10,9 +10,9 @@ import {
   required,
   Share,
   Time,
-  unlessSaid,
   upTo,
-  Whole
+  Whole,
+  withDefault
 } from "./fields.ts"
 
 const window = {
@@ -20,7 +20,7 @@ const window = {
   to: required(Time, "When it ends.")
 }
 
-const share = unlessSaid(Share, 1, "The share of the requests affected.")
+const share = withDefault(Share, 1, "The share of the requests affected.")
 
 const instance = maybe(Whole, "The instance affected, counted from 0. Default: all.")
 
@@ -30,7 +30,7 @@ const Outage = Schema.Union([
     ...window,
     share,
     instance,
-    behindLimit: unlessSaid(
+    behindLimit: withDefault(
       Schema.Boolean,
       false,
       "Whether the service's limit still throttles first, so that only what it admits fails."
@@ -61,7 +61,7 @@ const Outage = Schema.Union([
 const CapacityPoint = Schema.Struct({
   at: required(Time, "When it takes effect."),
   capacity: required(Positive, "Requests per second."),
-  ramp: unlessSaid(Schema.Boolean, false, "Whether it is reached linearly from the previous point.")
+  ramp: withDefault(Schema.Boolean, false, "Whether it is reached linearly from the previous point.")
 })
 
 const limitKeys = {
@@ -70,7 +70,7 @@ const limitKeys = {
     Amount,
     "Requests allowed ahead of an even flow, as in a token or leaky bucket. Default: none; fixed windows are counted."
   ),
-  per: unlessSaid(Time, "1 second", "The length of a window; windows follow each other from time 0."),
+  per: withDefault(Time, "1 second", "The length of a window; windows follow each other from time 0."),
   retryAfter: maybe(
     Schema.Union([Time, Schema.Literal("rest")]),
     "The hint given to the others; rest: the rest of the window. Default: none."
@@ -80,17 +80,17 @@ const limitKeys = {
 const LimitPoint = Schema.Struct({ at: required(Time, "When it takes effect."), ...limitKeys })
 
 const Costs = Schema.Struct({
-  connecting: unlessSaid(
+  connecting: withDefault(
     Time,
     0,
     "Extra time for a request on a new connection. A connection is kept once its request is answered, and lost when its client gives up."
   ),
-  refusing: unlessSaid(Time, 0, "Time taken by a request that is throttled, refused or failed before any work on it."),
-  abandoning: unlessSaid(Time, 0, "Extra time for a request whose client has given up by its turn.")
+  refusing: withDefault(Time, 0, "Time taken by a request that is throttled, refused or failed before any work on it."),
+  abandoning: withDefault(Time, 0, "Extra time for a request whose client has given up by its turn.")
 }).annotate({ identifier: "Costs", title: "Overhead: what else keeps a turn or a worker busy" })
 
 const Balancer = Schema.Struct({
-  choice: unlessSaid(
+  choice: withDefault(
     Schema.Literals(["round-robin", "least", "random"]),
     "round-robin",
     "Which instance gets a request: the next, the one with the fewest requests, or a random one."
@@ -99,7 +99,7 @@ const Balancer = Schema.Struct({
     Time,
     "How long after an instance's outage starts or ends the balancer removes it or puts it back. Default: never."
   ),
-  slowStart: unlessSaid(
+  slowStart: withDefault(
     Time,
     0,
     "How long a returning instance's share ramps up, linearly from zero to its full share."
@@ -108,23 +108,27 @@ const Balancer = Schema.Struct({
 
 export const Service = Schema.Struct({
   name: required(Name, "The service's name."),
-  instances: unlessSaid(
+  instances: withDefault(
     Count.check(Schema.isLessThanOrEqualTo(1000, { expected: "at most 1000" })),
     1,
     "Instances behind a balancer. Capacity, workers, queue and costs are per instance; limit and connections are shared."
   ),
-  balancer: unlessSaid(Balancer, { choice: "round-robin", slowStart: 0 }, "How requests are distributed to instances."),
+  balancer: withDefault(
+    Balancer,
+    { choice: "round-robin", slowStart: 0 },
+    "How requests are distributed to instances."
+  ),
   capacity: maybe(
     Schema.Union([Positive, Schema.NonEmptyArray(CapacityPoint).check(upTo(10_000))]),
     "Requests per second that its single queue is served at, or how that changes. Not together with workers."
   ),
   workers: maybe(Count, "Requests processed at the same time. Default: any number."),
-  latency: unlessSaid(
+  latency: withDefault(
     Distribution,
     0,
     "How long the work on a request takes; with a capacity, in addition to its turn in the queue."
   ),
-  slowdown: unlessSaid(
+  slowdown: withDefault(
     Time,
     0,
     "Extra time per request present when the work starts, itself included."
@@ -142,18 +146,18 @@ export const Service = Schema.Struct({
     Time,
     "A queue bounded in time, with a capacity: a request whose turn would end later than this from now is refused immediately. Its turn takes as long as one does on arrival. Default: none."
   ),
-  dropsAbandoned: unlessSaid(
+  dropsAbandoned: withDefault(
     Schema.Boolean,
     false,
     "Whether a request whose client has given up is dropped at its turn. Most services waste work on it."
   ),
-  costs: unlessSaid(Costs, { connecting: 0, refusing: 0, abandoning: 0 }, "Overhead besides the work itself."),
-  earlyFailureRate: unlessSaid(
+  costs: withDefault(Costs, { connecting: 0, refusing: 0, abandoning: 0 }, "Overhead besides the work itself."),
+  earlyFailureRate: withDefault(
     Share,
     0,
     "The share of the requests that fail immediately as in an outage, before they are queued, not counting what the limit throttles."
   ),
-  failureRate: unlessSaid(Share, 0, "The share of the requests that fail after the work."),
+  failureRate: withDefault(Share, 0, "The share of the requests that fail after the work."),
   limit: maybe(
     Schema.Union([
       Schema.Struct(limitKeys),
@@ -161,8 +165,8 @@ export const Service = Schema.Struct({
     ]),
     "Requests beyond it are throttled; a list says how it changes. Default: none."
   ),
-  outages: unlessSaid(Schema.Array(Outage).check(upTo(1000)), [], "What goes wrong, and when."),
-  calls: unlessSaid(
+  outages: withDefault(Schema.Array(Outage).check(upTo(1000)), [], "What goes wrong, and when."),
+  calls: withDefault(
     Schema.Array(Schema.Struct(clientKeys)).check(upTo(100)),
     [],
     "Services that it calls for each request, one after the other, as a client with its own policy. Meanwhile the request holds its worker; with a capacity it blocks no other request."

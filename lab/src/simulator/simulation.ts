@@ -2,13 +2,13 @@ import * as Clock from "effect/Clock"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import { Client } from "./client.ts"
+import { Environment } from "./environment.ts"
 import { generator } from "./fleet.ts"
 import type { SimulationResult } from "./result.ts"
 import type { Fleet, Scenario } from "./scenario.ts"
 import { Service } from "./service.ts"
 import type { Stretch } from "./time.ts"
 import { millis } from "./units.ts"
-import { World } from "./world.ts"
 
 /** Steps between two yields to the caller's runtime. */
 const stepsPerTurn = 4096
@@ -56,7 +56,7 @@ export interface RunOptions {
 
 /** A scenario in its virtual time. */
 export class Running {
-  private readonly world: World
+  private readonly environment: Environment
   private readonly clients: Array<Client> = []
   private readonly services: ReadonlyArray<Service>
   private readonly durationMillis: number
@@ -66,7 +66,10 @@ export class Running {
   private over = false
 
   constructor(private readonly scenario: Scenario) {
-    this.world = new World(scenario.seed, scenario.fleets.reduce((sum, { clients }) => sum + (clients ?? 0), 0))
+    this.environment = new Environment(
+      scenario.seed,
+      scenario.fleets.reduce((sum, { clients }) => sum + (clients ?? 0), 0)
+    )
     this.durationMillis = millis(scenario.duration)
     this.endMillis = this.durationMillis + millis(scenario.drain)
     this.bucketMillis = millis(scenario.bucket)
@@ -74,7 +77,7 @@ export class Running {
     const target = (to: string) => () => byName.get(to)!
     const clientOf = (fleet: Fleet): Client => {
       const host = this.clients.find(({ name }) => name === fleet.processesOf)
-      const client = new Client(this.world, { ...fleet, host }, "fleet", target(fleet.to))
+      const client = new Client(this.environment, { ...fleet, host }, "fleet", target(fleet.to))
       this.clients.push(client)
       return client
     }
@@ -82,14 +85,14 @@ export class Running {
     this.services = scenario.services.map((settings) => {
       const edges = settings.calls.map((edge) =>
         new Client(
-          this.world,
+          this.environment,
           { ...edge, name: `${settings.name} > ${edge.to}`, processes: 1 },
           "service",
           target(edge.to)
         )
       )
       this.clients.push(...edges)
-      const service = new Service(this.world, settings, edges)
+      const service = new Service(this.environment, settings, edges)
       byName.set(service.name, service)
       return service
     })
@@ -98,13 +101,13 @@ export class Running {
 
   /** Runs some steps; returns whether it is over. */
   private turn(): boolean {
-    const { time } = this.world
+    const { time } = this.environment
     const limit = Math.min(this.bucketFromMillis + this.bucketMillis, this.endMillis)
     const stretch: Stretch = time.pass(limit, stepsPerTurn)
-    if (this.world.defect !== undefined) throw this.world.defect.cause
+    if (this.environment.defect !== undefined) throw this.environment.defect.cause
     if (stretch === "stalled") throw new SimulationStalled({ atMillis: time.nowMillis })
     if (stretch === "paused") return false
-    if (this.world.isOver || stretch === "idle" || time.nowMillis >= this.endMillis) return true
+    if (this.environment.isOver || stretch === "idle" || time.nowMillis >= this.endMillis) return true
     this.roll()
     return false
   }
@@ -116,10 +119,10 @@ export class Running {
   }
 
   private progress(elapsedMillis: number): Progress {
-    const virtualMillis = this.world.time.nowMillis
+    const virtualMillis = this.environment.time.nowMillis
     const fraction = this.over || this.endMillis === 0 ? 1 : Math.min(1, virtualMillis / this.durationMillis)
     const leftMillis = fraction > 0 ? elapsedMillis * (1 - fraction) / fraction : null
-    return { virtualMillis, fraction, attempts: this.world.attempts, elapsedMillis, leftMillis }
+    return { virtualMillis, fraction, attempts: this.environment.attempts, elapsedMillis, leftMillis }
   }
 
   /** Runs to the end; continues where it stopped if it was interrupted. */
@@ -138,15 +141,15 @@ export class Running {
 
   /** The result so far. */
   get result(): SimulationResult {
-    const now = this.world.time.nowMillis
+    const now = this.environment.time.nowMillis
     const begun = now > this.bucketFromMillis || this.bucketFromMillis === 0 ? this.bucketFromMillis : undefined
     return {
       scenario: this.scenario,
       partial: !this.over,
       untilMillis: now,
       bucketMillis: this.bucketMillis,
-      traceHash: this.world.trace.hash,
-      attempts: this.world.attempts,
+      traceHash: this.environment.trace.hash,
+      attempts: this.environment.attempts,
       clients: this.clients.map((client) => client.result(begun)),
       services: this.services.map((service) => service.result(begun))
     }

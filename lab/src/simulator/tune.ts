@@ -212,14 +212,14 @@ const triedOf = (
 
 type Figures = Effect.Effect<TuningFigures, SimulationStalled>
 
-type Told = (of: number, label: string) => Effect.Effect<void>
+type Counter = (of: number, label: string) => Effect.Effect<void>
 
 /** What the chosen policy depends on in its worst outage. */
 const sensitivityOf = Effect.fnUntraced(function*(
   scenario: Scenario,
   policy: Policy,
   runner: { readonly decode: Runner["decode"]; readonly figures: (scenario: Scenario) => Figures },
-  told: Told
+  count: Counter
 ) {
   const { concurrency } = yield* Executor
   const parameters = parametersOf(withPolicy(scenario, policy), policy)
@@ -227,7 +227,7 @@ const sensitivityOf = Effect.fnUntraced(function*(
     const of = (factor: number) => Effect.flatMap(runner.decode(times(factor)), runner.figures)
     const [lower, higher] = yield* inOrder([1 - tenth, 1 + tenth], of, concurrency)
     const found: Sensitivity = { path, lower: lower!, higher: higher! }
-    yield* told(parameters.length, path)
+    yield* count(parameters.length, path)
     return found
   })
   const found = yield* inOrder(parameters, swing, concurrency)
@@ -244,7 +244,7 @@ const usual = (scenario: Scenario, { decode }: Runner) =>
     ({ fleets }) => fleets.map(({ policy }) => policy)
   )
 
-const counting = (onProgress: TuneOptions["onProgress"]): Told => {
+const counting = (onProgress: TuneOptions["onProgress"]): Counter => {
   let done = 0
   return (of, label) => onProgress === undefined ? Effect.void : onProgress(++done, of, label)
 }
@@ -260,14 +260,14 @@ export const tuneOf = Effect.fnUntraced(function*(scenario: Scenario, options: T
   }
   yield* bounded(members.map(({ scenario }) => scenario))
   const policies = options.policies ?? (yield* usual(scenario, runner))
-  const told = counting(onProgress)
+  const count = counting(onProgress)
   const figuresFor = (one: Scenario) => Effect.map(runner.run(one, runs), figuresOf)
   const { concurrency } = yield* Executor
   const pairs = policies.flatMap((policy) => members.map((member) => ({ policy, member })))
   const found = yield* inOrder(pairs, ({ member, policy }) =>
     Effect.tap(
       figuresFor(withPolicy(member.scenario, policy)),
-      () => told(pairs.length, resolve(policy).label)
+      () => count(pairs.length, resolve(policy).label)
     ), concurrency)
   const figures = policies.map((_, n) => found.slice(n * members.length, (n + 1) * members.length))
   const tried = triedOf(policies, members, figures)

@@ -106,7 +106,7 @@ class Inspection {
     const { arrivals, clients, pace, rate, think } = fleet
     const recorded = typeof arrivals === "object" ? arrivals : undefined
     this.edge(path, fleet)
-    if ([rate, recorded, clients].filter((said) => said !== undefined).length !== 1) {
+    if ([rate, recorded, clients].filter((value) => value !== undefined).length !== 1) {
       this.report(path, "needs either a rate or recorded arrivals (open loop), or clients (closed loop)")
     }
     if (recorded?.file !== undefined) {

@@ -475,7 +475,7 @@ describe("what is simulated", () => {
 
   it("is how many runs, with which seeds", () => {
     const one: Made = { shares: [100], seed: 4 }
-    assert.match(said(one), /Runs one, seed 4: one random sample, which says nothing about the range$/)
+    assert.match(said(one), /Runs one, seed 4: one random sample, which shows no range$/)
     assert.match(said({}, one, one), /Runs 3, seeds 1 to 3: means, and from 5 to 95 % of the runs$/)
     const several = wordsOf(setup([runsOf("x", one), runsOf("y", one)]).markup)
     assert.match(several, /Runs one of each policy, with the same seed 4: /)

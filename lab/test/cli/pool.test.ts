@@ -10,7 +10,7 @@ import * as Option from "effect/Option"
 import { EventEmitter } from "node:events"
 import type { Worker } from "node:worker_threads"
 import { turn } from "../../../test/utils/until.ts"
-import type { Ended, Job, Told } from "../../src/cli/jobs.ts"
+import type { Ended, Job, Message } from "../../src/cli/jobs.ts"
 import { inThreads } from "../../src/cli/pool.ts"
 import { Threads } from "../../src/cli/Threads.ts"
 import { Executor } from "../../src/simulator/executor.ts"
@@ -42,7 +42,7 @@ class Answering extends EventEmitter {
     else this.end()
   }
 
-  answer(told: Told): void {
+  answer(told: Message): void {
     this.emit("message", [1, told])
   }
 
@@ -187,7 +187,7 @@ describe("a pool of threads", () => {
       yield* turns
       started[0]!.answer(isShown)
       yield* Fiber.join(fiber)
-      assert.deepStrictEqual(started[0]!.jobs.map(({ tells }) => tells), [true, false])
+      assert.deepStrictEqual(started[0]!.jobs.map(({ reportsProgress: tells }) => tells), [true, false])
       assert.deepStrictEqual(seen, [7])
     }))
 

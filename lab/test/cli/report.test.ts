@@ -12,7 +12,7 @@ import { lookOf } from "../../src/cli/charts/palette.ts"
 import { report, type Run } from "../../src/cli/charts/report.ts"
 import { widthOf } from "../../src/cli/charts/shortened.ts"
 import { timePanel } from "../../src/cli/charts/timePanel.ts"
-import { factsOf } from "../../src/simulator/facts.ts"
+import { runSummaryOf } from "../../src/simulator/runSummary.ts"
 import { tagsOf } from "../utils/markup.ts"
 import { inputOf, simulate } from "../utils/simulate.ts"
 import { hostile, hostileScenario, runOf, short } from "./scenarios.ts"
@@ -206,7 +206,7 @@ describe("report", () => {
   it.effect("begins with what becomes of the calls, in the numbers that decide", () =>
     Effect.gen(function*() {
       const run = yield* one
-      const { attemptsPerCall, share } = factsOf(run.result)
+      const { attemptsPerCall, share } = runSummaryOf(run.result)
       const [, said = ""] = /<p class="verdict">(.*?)<\/p>/.exec(pageOf(run)) ?? []
       const words = said.replace(/<[^>]*>/g, "")
       assert.match(words, /^quota recovers in its one run, \S+ s after the outage\. /)
@@ -235,7 +235,7 @@ describe("report", () => {
   it.effect("says when the calls recovered, and when they did not", () =>
     Effect.gen(function*() {
       const { result } = yield* runOf("none", short, "none")
-      const { recovery } = factsOf(result)
+      const { recovery } = runSummaryOf(result)
       assert.strictEqual(recovery.kind, "recovered")
       const { bucketMillis, clients: [client] } = result
       if (recovery.kind !== "recovered" || client === undefined) return
@@ -244,9 +244,9 @@ describe("report", () => {
       const ill = within.filter(({ failed, succeeded }) => succeeded < 0.9 * (succeeded + failed))
       assert.strictEqual(ill.at(-1)!.fromMillis + bucketMillis, recovery.atMillis)
       const cut = { ...client, series: client.series.slice(0, 5) }
-      assert.strictEqual(factsOf({ ...result, clients: [cut] }).recovery.kind, "ill at the end")
-      assert.strictEqual(factsOf({ ...result, clients: [{ ...client, series: ill }] }).recovery.kind, "never well")
-      assert.strictEqual(factsOf({ ...result, clients: [{ ...client, series: [] }] }).recovery.kind, "unknown")
+      assert.strictEqual(runSummaryOf({ ...result, clients: [cut] }).recovery.kind, "ill at the end")
+      assert.strictEqual(runSummaryOf({ ...result, clients: [{ ...client, series: ill }] }).recovery.kind, "never well")
+      assert.strictEqual(runSummaryOf({ ...result, clients: [{ ...client, series: [] }] }).recovery.kind, "unknown")
     }))
 
   it.effect("marks a partial run", () =>

@@ -1,10 +1,10 @@
 import type { Actor } from "../../src/simulator/agenda.ts"
 import { Arrivals, type RatePoint } from "../../src/simulator/arrivals.ts"
+import { Environment } from "../../src/simulator/environment.ts"
 import type { Failure } from "../../src/simulator/failure.ts"
 import { isAnswered, type Request } from "../../src/simulator/request.ts"
 import type { ServiceSettings } from "../../src/simulator/scenario.ts"
 import { Service } from "../../src/simulator/service.ts"
-import { World } from "../../src/simulator/world.ts"
 
 /** A response of a service of the simulator. */
 export interface Answered {
@@ -39,9 +39,9 @@ export const generate = (
   { attempts = 1, rate, seconds, seed = 1, service: settings }: Traffic,
   onAnswer: (answered: Answered) => void
 ): void => {
-  const world = new World(seed, 0)
-  const { time } = world
-  const service = new Service(world, {
+  const environment = new Environment(seed, 0)
+  const { time } = environment
+  const service = new Service(environment, {
     name: "service",
     instances: 1,
     balancer: { choice: "round-robin", slowStart: 0 },
@@ -77,7 +77,7 @@ export const generate = (
     }
     service.receive(request)
   }
-  const chance = world.chance("arrivals")
+  const chance = environment.chance("arrivals")
   const arrivals = new Arrivals(rate, () => chance.exponential(), 0)
   const source: Actor = {
     act: () => {

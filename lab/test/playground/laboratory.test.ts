@@ -1,13 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Laboratory, type Slot, type Start } from "../../playground/laboratory.ts"
-import type { Ask, Figures, Told } from "../../playground/messages.ts"
+import type { Ask, Figures, Message } from "../../playground/messages.ts"
 import { begin } from "../../playground/setup.ts"
 
 /** A laboratory whose workers only note what they are asked. */
 const laboratory = () => {
   const asked: Array<Ask> = []
   let slots: ReadonlyArray<Slot> = []
-  let tell: (told: Told) => void = () => {}
+  let tell: (message: Message) => void = () => {}
   const start: Start = (hear) => {
     tell = hear
     return (ask) => asked.push(ask)

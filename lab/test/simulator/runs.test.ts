@@ -1,7 +1,7 @@
 import * as Simulator from "@effect-retry/lab/Simulator"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import { factsOf, recoveryFrom } from "../../src/simulator/facts.ts"
+import { recoveryFrom, runSummaryOf } from "../../src/simulator/runSummary.ts"
 import { spreadOf } from "../../src/simulator/spread.ts"
 import { inputOf } from "../utils/simulate.ts"
 
@@ -67,7 +67,7 @@ describe("a run that ends within a bucket", () => {
       const results = yield* Simulator.runs(scenario, { runs: 30 })
       const failedLast = results.filter(({ clients }) => clients[0]!.series[20]!.failed > 0)
       assert.isAbove(failedLast.length, 0)
-      for (const result of failedLast) assert.notStrictEqual(factsOf(result).recovery.kind, "ill at the end")
+      for (const result of failedLast) assert.notStrictEqual(runSummaryOf(result).recovery.kind, "ill at the end")
     }))
 
   it.live("is judged by them too if they hang", () =>
@@ -85,7 +85,7 @@ describe("a run that ends within a bucket", () => {
           services: [{ name: "db", outages: [{ kind: "hold", from: "8s", to: "1 hour" }] }]
         })
       )
-      assert.strictEqual(factsOf(result).recovery.kind, "ill at the end")
+      assert.strictEqual(runSummaryOf(result).recovery.kind, "ill at the end")
     }))
 })
 

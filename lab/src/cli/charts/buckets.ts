@@ -1,4 +1,4 @@
-import { type Ended, fleetsOf, together } from "../../simulator/facts.ts"
+import { type Ended, fleetsOf, together } from "../../simulator/runSummary.ts"
 import { spreadOf } from "../../simulator/spread.ts"
 import type { Run } from "./run.ts"
 

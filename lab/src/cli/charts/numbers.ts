@@ -1,5 +1,5 @@
 import type { ClientResult, ServiceResult, SimulationResult, Tally } from "../../Simulator.ts"
-import { fleetsOf } from "../../simulator/facts.ts"
+import { fleetsOf } from "../../simulator/runSummary.ts"
 import { spreadOf } from "../../simulator/spread.ts"
 import { cell, counted, rounded, share } from "./format.ts"
 import { type Html, html, name } from "./html.ts"

@@ -7,8 +7,8 @@ import {
   type Summary
 } from "../../Simulator.ts"
 import { isBounded } from "../../simulator/bounds.ts"
-import { factsOf } from "../../simulator/facts.ts"
 import { resolve } from "../../simulator/policy.ts"
+import { runSummaryOf } from "../../simulator/runSummary.ts"
 import { spreadOf } from "../../simulator/spread.ts"
 import { millis } from "../../simulator/units.ts"
 import { leastBound } from "./bounds.ts"
@@ -37,7 +37,7 @@ export interface Ranked {
 }
 
 const fateOf = (results: ReadonlyArray<SimulationResult>, { recovery: { of, runs } }: Summary): Fate => {
-  const kinds = results.map((result) => factsOf(result).recovery.kind)
+  const kinds = results.map((result) => runSummaryOf(result).recovery.kind)
   if (kinds.every((kind) => kind === "unknown")) return "unknown"
   if (!isBounded(results[0]!.scenario)) return "unbounded"
   if (kinds.every((kind) => kind === "always well")) return "undisturbed"

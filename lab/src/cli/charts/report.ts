@@ -1,4 +1,4 @@
-import { fleetsOf } from "../../simulator/facts.ts"
+import { fleetsOf } from "../../simulator/runSummary.ts"
 import { barChart, type Bars } from "./barChart.ts"
 import { busiest, clientFigures, outcomeFigures } from "./clientFigures.ts"
 import { figureHtml } from "./figureHtml.ts"

@@ -74,9 +74,9 @@ const headroom = (scenario: Scenario): ReadonlyArray<Html> => {
   const found = scenario.services.flatMap(({ name: service }) => {
     const capacity = leastBound(scenario, service, 0)
     const rates = scenario.fleets.filter(({ to }) => to === service).map(rateOf)
-    const known = rates.filter((rate) => rate !== undefined)
-    if (capacity === Infinity || known.length === 0 || known.length < rates.length) return []
-    return [{ service, capacity, calls: known.reduce((sum, rate) => sum + rate, 0) }]
+    const defined = rates.filter((rate) => rate !== undefined)
+    if (capacity === Infinity || defined.length === 0 || defined.length < rates.length) return []
+    return [{ service, capacity, calls: defined.reduce((sum, rate) => sum + rate, 0) }]
   }).sort((a, b) => b.calls / b.capacity - a.calls / a.capacity)
   return found.slice(0, 1).map(({ capacity, calls, service }) =>
     html`<strong>${counted(Math.round(100 * (1 - calls / capacity)))} %</strong>: ${rounded(calls)} of ${
@@ -106,7 +106,7 @@ export const setup = (runs: Runs): Html => {
   }${entry("Headroom", headroom(scenario))}${entry("Trouble", some(troubles(scenario), (trouble) => trouble))}${
     entry("Runs", [
       results.length === 1
-        ? html`one${of} seed ${`${seeds[0]}`}: one random sample, which says nothing about the range`
+        ? html`one${of} seed ${`${seeds[0]}`}: one random sample, which shows no range`
         : html`${counted(results.length)}${of} seeds ${`${seeds[0]}`} to ${`${
           seeds.at(-1)
         }`}: means, and from 5 to 95 % of the runs`

@@ -208,7 +208,7 @@ const gap = (drawing: Drawing): ReadonlyArray<Html> => {
 }
 
 /** A line at a point, with its range. */
-const saidOf = (unit: Figure["unit"], { band, values }: Line, n: number): string | undefined => {
+const labelOf = (unit: Figure["unit"], { band, values }: Line, n: number): string | undefined => {
   const value = values[n] ?? null
   if (value === null) return undefined
   const [low, high] = [band?.low[n] ?? null, band?.high[n] ?? null].map((bound) => cell(unit, bound))
@@ -216,12 +216,12 @@ const saidOf = (unit: Figure["unit"], { band, values }: Line, n: number): string
 }
 
 /** All lines at a point, in words. */
-const told = ({ figure: { times, unit, untilMillis }, panel }: Drawing, n: number): string => {
-  const said = panel.lines.flatMap((line) => {
-    const words = saidOf(unit, line, n)
+const tooltipOf = ({ figure: { times, unit, untilMillis }, panel }: Drawing, n: number): string => {
+  const labels = panel.lines.flatMap((line) => {
+    const words = labelOf(unit, line, n)
     return words === undefined ? [] : [isNamed(panel) ? `${line.label} ${words}` : words]
   })
-  return `${moment(times[n]!, untilMillis)}: ${said.length === 0 ? "\u2013" : said.join(", ")}`
+  return `${moment(times[n]!, untilMillis)}: ${labels.length === 0 ? "\u2013" : labels.join(", ")}`
 }
 
 /**
@@ -237,7 +237,7 @@ const stops = (drawing: Drawing): ReadonlyArray<Html> => {
     const point = Math.min(times.length - 1, Math.round((n + 0.5) * times.length / count - 0.5))
     return html`<path class="h h${n}" d="${box(from!, 0, to! - from!, size.height)}"/><g class="t t${n}"><path d="M${
       at(x(times[point]!))
-    } ${margin.top}V${height}"/><text x="${size.width - 2}" y="11">${told(drawing, point)}</text></g>`
+    } ${margin.top}V${height}"/><text x="${size.width - 2}" y="11">${tooltipOf(drawing, point)}</text></g>`
   })
 }
 

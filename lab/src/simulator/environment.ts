@@ -7,7 +7,7 @@ const stepsAtMoment = 250_000
 const stepsPerClient = 50
 
 /** State shared by all parts of a simulation. */
-export class World {
+export class Environment {
   readonly time: VirtualTime
   readonly trace = new Trace()
   private ids = 0

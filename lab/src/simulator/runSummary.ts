@@ -33,7 +33,7 @@ export const afterOf = (recovery: Recovery): number | undefined =>
     : undefined
 
 /** The summary of a run. */
-export interface Facts {
+export interface RunSummary {
   readonly calls: number
   readonly succeeded: number
   readonly failed: number
@@ -175,7 +175,7 @@ const peakOf = (result: SimulationResult, service: ServiceResult): Peak | undefi
 }
 
 /** Counts the figures that a report begins with. */
-export const factsOf = (result: SimulationResult): Facts => {
+export const runSummaryOf = (result: SimulationResult): RunSummary => {
   const fleets = fleetsOf(result)
   const calls = sum(fleets, ({ totals }) => totals.calls)
   const succeeded = sum(fleets, ({ totals }) => totals.succeeded)
