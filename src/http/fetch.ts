@@ -60,7 +60,7 @@ export type Fetch = typeof globalThis.fetch
 export interface Options extends RetryOptions, ContextOptions {
   /**
    * When to retry, and how often. Whatever it says, only what is known to be transient, and may be sent twice, is
-   * retried. Default `httpStandard` with a deadline of 30 seconds: random delays up to 100, 200, 400 milliseconds and so
+   * retried. Default `httpStandard`, with 10 attempts in 30 seconds: random delays up to 100, 200, 400 milliseconds and so
    * on, up to 5 seconds, or as long as the server asks, as long as the retry begins within 30 seconds. If the server
    * asks for more, its response is the result.
    */
@@ -106,7 +106,9 @@ interface Shared {
 const isRequest = (u: unknown): u is Request =>
   typeof get(u, "url") === "string" && typeof get(u, "clone") === "function"
 
-const patient = () => RetryPolicy.withDeadline(httpStandard, defaults.fetchTimeouts.deadlineMillis)
+/** Of a service that is down it asks no more than `httpStandard` would. */
+const patient = () =>
+  httpStandard.pipe(RetryPolicy.withDeadline(defaults.fetchTimeouts.deadlineMillis), RetryPolicy.maxAttempts(10))
 
 /** The host and port; of a relative address, those of the page. */
 const hostOf = (address: string): string =>

@@ -284,6 +284,13 @@ describe("the result", () => {
       assert.deepStrictEqual([valueOf(once.result).status, once.sent.length], [200, 2])
     }))
 
+  it.effect("by default, ends after ten attempts", () =>
+    Effect.gen(function*() {
+      const { sent } = yield* run([503], (fetch) => fetch(url), { retries: undefined })
+      assert.deepStrictEqual([sent.length, sent[9]!.atMillis], [10, 50 + 100 + 200 + 400 + 800 + 1600 + 3 * 2500])
+      assert.strictEqual((yield* run([503], (fetch) => fetch(url), { retries: 11 })).sent.length, 12)
+    }))
+
   it.effect("by default, an attempt that no other can follow has 30 seconds", () =>
     Effect.gen(function*() {
       const alone: ReadonlyArray<RequestInit> = [
