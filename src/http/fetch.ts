@@ -14,6 +14,7 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import { httpStandard } from "../Backoff.ts"
 import {
@@ -32,13 +33,14 @@ import {
 } from "../drivers/internal/promiseCall.ts"
 import { changed } from "../engine/compiled.ts"
 import { compiledOf } from "../engine/policy/policy.ts"
+import * as AdaptiveRateLimiter from "../gates/AdaptiveRateLimiter.ts"
 import * as CoolDown from "../gates/CoolDown.ts"
 import { also, callable, type Checks, checksOf, rejectUnknown } from "../internal/checks.ts"
 import { isReader, isRepeatable, type Request as AnyRequest } from "../internal/classification/wire.ts"
 import { get, look, short } from "../internal/tryGet.ts"
 import * as ResourceLimiters from "../resources/ResourceLimiters.ts"
 import * as RetryPolicy from "../RetryPolicy.ts"
-import type * as RetryQuota from "../RetryQuota.ts"
+import * as RetryQuota from "../RetryQuota.ts"
 import type * as SendGate from "../SendGate.ts"
 import * as defaults from "./internal/defaults.ts"
 import { GlobalFetch } from "./internal/globalFetch.ts"
@@ -72,7 +74,10 @@ export interface Options extends RetryOptions, ContextOptions {
    * follow it, as for a POST without `Idempotency-Key`: too short for some reports and language models.
    */
   readonly attemptTimeout?: Duration.Input | false | undefined
-  /** The quota of each host, which its retries are paid from. Default: 500 tokens, of which a retry takes 5. */
+  /**
+   * The quota of each host, which its retries are paid from. Default: 500 tokens, of which a retry takes 5; with a
+   * `context` that has a quota, that one, for all hosts.
+   */
   readonly quota?: RetryQuota.Options | undefined
   /**
    * What happens when a host asks a caller to wait: all callers of it do, and then a few go first. Default: a call that
@@ -99,6 +104,13 @@ interface Shared {
   readonly single: Setting
   /** For a body that can be read once. */
   readonly once: Setting
+  readonly limits: Limits
+}
+
+/** What limits calls. */
+interface Limits {
+  /** What hosts share, in place of what each has. */
+  readonly shared: Context.Context<never>
   /** Whether a call is sent though its host is cooling down. */
   readonly isLenient: boolean
 }
@@ -168,11 +180,12 @@ const lenient = ({ gate, ...service }: CoolDown.Service): CoolDown.Service => ({
   }
 })
 
-const limited = (host: string, isLenient: boolean): CallSetting["around"] => (call) =>
-  Effect.provide(
+/** Each attempt uses what its host has, and what all hosts share. */
+const limited = (host: string, { isLenient, shared }: Limits): CallSetting["around"] => (call) =>
+  Effect.updateContext(
     isLenient ? Effect.updateService(call, CoolDown.CoolDown, lenient) : call,
-    ResourceLimiters.get(host)
-  )
+    (context: Context.Context<any>) => Context.merge(context, shared)
+  ).pipe(Effect.provide(ResourceLimiters.get(host)))
 
 const settingFor = ({ once, setting, single }: Shared, body: unknown, request: AnyRequest): Setting =>
   isReader(body) ? once : isRepeatable(request) ? setting : single
@@ -191,12 +204,15 @@ const fetched = (
     ...settingFor(shared, body, request),
     signal: signalOf("retryFetch", { signal }),
     request,
-    around: limited(hostOf(own.url ?? String(input)), shared.isLenient)
+    around: limited(hostOf(own.url ?? String(input)), shared.limits)
   })
   const end = () => sending.end()
   fetched.then(end, end)
   return fetched
 }
+
+const has = (context: Context.Context<never>, tag: Context.Key<any, any>): boolean =>
+  Option.isSome(Context.getOption(context, tag))
 
 /** How long an attempt may take that another can follow, and one that none can. */
 const timeoutsOf = ({ attemptTimeout }: Options, check: Checks): readonly [number | undefined, number | undefined] => {
@@ -207,8 +223,33 @@ const timeoutsOf = ({ attemptTimeout }: Options, check: Checks): readonly [numbe
   return [millis, millis]
 }
 
+/** Resources of a context are used, or its quota, limiter and cool-down, unless the options have their own. */
+const limitsOf = (options: Options, isAdaptive: boolean, scope: Scope.Scope): Limits & Pick<Setting, "env"> => {
+  const { context = Context.empty(), coolDown, quota } = options
+  const isOpen = coolDown === undefined
+  if (isOpen && quota === undefined && has(context, ResourceLimiters.ResourceLimiters)) {
+    return { env: context, shared: Context.empty(), isLenient: false }
+  }
+  const limiters = ResourceLimiters.layer({
+    ...defaults.limiters,
+    quota,
+    limiter: isAdaptive ? {} : "unlimited",
+    coolDown: coolDown === false ? undefined : { ...defaults.coolDown, ...coolDown }
+  })
+  const env = Effect.runSyncWith(context)(Layer.buildWithScope(limiters, scope))
+  return {
+    env: Context.merge(context, env) as Context.Context<never>,
+    shared: Context.pick(
+      ...quota === undefined ? [RetryQuota.RetryQuota] : [],
+      ...isOpen ? [CoolDown.CoolDown] : [],
+      AdaptiveRateLimiter.AdaptiveRateLimiter
+    )(context as Context.Context<any>),
+    isLenient: isOpen && !has(context, CoolDown.CoolDown)
+  }
+}
+
 const settingsOf = (options: Options, check: Checks, scope: Scope.Scope): Shared => {
-  const { context = Context.empty(), coolDown, policy = patient(), quota } = options
+  const { coolDown, policy = patient(), quota } = options
   also(check, "policy", "quota", "coolDown")
   if (coolDown === true as unknown) check.reject("coolDown", coolDown, "options or false")
   valid(check, policy, options)
@@ -217,18 +258,8 @@ const settingsOf = (options: Options, check: Checks, scope: Scope.Scope): Shared
   const global = new GlobalFetch(before)
   rejectUnknown(check, options)
   affordable(check, policy, quota)
-  const { adaptive } = compiledOf(policy)
-  const limiters = ResourceLimiters.layer({
-    ...defaults.limiters,
-    quota,
-    limiter: adaptive ? {} : "unlimited",
-    coolDown: coolDown === false ? undefined : { ...defaults.coolDown, ...coolDown }
-  })
-  const env = Effect.runSyncWith(context)(Layer.buildWithScope(limiters, scope))
-  const setting = {
-    ...settingOf(policy, Context.merge(context, env) as Context.Context<never>, options, { unasked: "yes" }),
-    attemptMillis
-  }
+  const { env, ...limits } = limitsOf(options, compiledOf(policy).adaptive, scope)
+  const setting = { ...settingOf(policy, env, options, { unasked: "yes" }), attemptMillis }
   const single = { ...setting, attemptMillis: lastMillis }
   return {
     before,
@@ -237,7 +268,7 @@ const settingsOf = (options: Options, check: Checks, scope: Scope.Scope): Shared
     setting,
     single,
     once: { ...single, compiled: changed(setting.compiled, () => ({ maxAttempts: 1 })) },
-    isLenient: coolDown === undefined
+    limits
   }
 }
 

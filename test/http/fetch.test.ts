@@ -1,14 +1,17 @@
 /** `fetch` that retries: by a scripted `fetch` in virtual time, and against a server of Node. */
 import { afterAll, afterEach, assert, beforeAll, beforeEach, describe, it } from "@effect/vitest"
-import { Backoff, InvalidOption, RetryObserver, RetryPolicy } from "effect-retry"
+import { Backoff, InvalidOption, RetryObserver, RetryPolicy, RetryQuota } from "effect-retry"
 import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
+import * as CoolDown from "effect-retry/CoolDown"
 import type * as Fetch from "effect-retry/fetch"
 import { retryFetch } from "effect-retry/fetch"
+import * as ResourceLimiters from "effect-retry/ResourceLimiters"
 import * as Kit from "effect-retry/testing"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import * as TestClock from "effect/testing/TestClock"
 import { once } from "node:events"
 import { createServer, type Server, type ServerResponse } from "node:http"
@@ -406,6 +409,41 @@ describe("a host", () => {
         for (let call = 0; call < 4; call++) await fetch(url).catch(() => {})
       }, { quota: { capacity: 14 } })
       assert.strictEqual(sent.length, 4 + 2)
+    }))
+
+  it.effect("with the quota and the resources of a context, unless the options have their own", () =>
+    Effect.gen(function*() {
+      const two = { capacity: 10 }
+      const layers: ReadonlyArray<readonly [layer: Layer.Layer<never>, options: Fetch.Options, sends: number]> = [
+        [Layer.empty, {}, 12],
+        [RetryQuota.layer(two), {}, 4 + 2],
+        [RetryQuota.layer(two), { quota: {} }, 12],
+        [RetryQuota.layer(two), { coolDown: {} }, 4 + 2],
+        [ResourceLimiters.layer({ quota: two }), {}, 4 + 4],
+        [ResourceLimiters.layer({ quota: two }), { quota: {} }, 12]
+      ]
+      for (const [layer, options, sends] of layers) {
+        const calls = async (fetch: Fetch.Fetch) => {
+          for (const host of ["a", "a", "b", "b"]) await fetch(`http://${host}/`)
+        }
+        const services = yield* Layer.build(layer)
+        const { sent } = yield* run(
+          [503],
+          calls,
+          (context) => ({ ...options, context: Context.merge(context, services) })
+        )
+        assert.strictEqual(sent.length, sends)
+      }
+    }))
+
+  it.effect("that asks for a minute is not asked if the cool-down is that of a context", () =>
+    Effect.gen(function*() {
+      const services = yield* Layer.build(CoolDown.layer())
+      const { result, sent } = yield* run([() => headed(503, { "retry-after": "60" }), 200], async (fetch) => {
+        await fetch(url)
+        return fetch("http://b/")
+      }, (context) => ({ context: Context.merge(context, services) }))
+      assert.deepStrictEqual([reasonOf(result)._tag, sent.length], ["CoolingDown", 1])
     }))
 
   it.effect("that asks for a break gets it from all callers, other hosts do not wait", () =>
