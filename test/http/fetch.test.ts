@@ -17,6 +17,7 @@ import { once } from "node:events"
 import { createServer, type Server, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 import { Readable } from "node:stream"
+import { OpenAI } from "openai"
 import * as Example from "../../examples/fetch.ts"
 import { answering, withServer } from "../../examples/support/server.ts"
 import { flush } from "../utils/awsSdk.ts"
@@ -581,6 +582,25 @@ describe("the function", () => {
     assert.strictEqual(made.preconnect(), "connected")
     assert.strictEqual(await (await made("http://a/")).text(), "ok")
     assert.strictEqual(typeof made, "function")
+  })
+
+  it("is the fetch of a client of OpenAI, whose POSTs are sent again after a 429, not after a 503", async () => {
+    for (const [status, sends] of [[429, 2], [503, 1]] as const) {
+      let sent = 0
+      const plain: typeof fetch = async () =>
+        sent++ > 0
+          ? Response.json({ choices: [] })
+          : new Response("{}", { status, headers: { "retry-after-ms": "1" } })
+      const client = new OpenAI({
+        apiKey: "k",
+        baseURL: "http://a",
+        maxRetries: 0,
+        fetch: retryFetch({ fetch: plain })
+      })
+      const asked = client.chat.completions.create({ model: "m", messages: [] })
+      const error = await asked.then(() => undefined, (error: unknown) => error)
+      assert.deepStrictEqual([sent, error instanceof OpenAI.InternalServerError], [sends, status === 503])
+    }
   })
 
   it("calls the fetch of the program without a this, as browsers want it", async () => {
