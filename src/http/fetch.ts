@@ -86,8 +86,8 @@ export interface Options extends RetryOptions, ContextOptions {
    */
   readonly coolDown?: CoolDown.Options | false | undefined
   /**
-   * Makes the requests. Default: the global `fetch` of the moment, so a test may replace it; if this function has taken
-   * its place, the one before.
+   * Makes the requests. Default: the global `fetch` of the moment, so a test may replace it; if this function has ever
+   * taken its place, the one before.
    */
   readonly fetch?: Fetch | undefined
 }
@@ -330,7 +330,7 @@ export const retryFetch = (options: Options = {}): Fetch => {
       )
     }
   })
-  if (global !== undefined) global.user = retrying
+  global?.usedBy(retrying)
   dropped?.register(retrying, scope)
   return retrying
 }

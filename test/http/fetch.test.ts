@@ -643,6 +643,23 @@ describe("the function", () => {
       assert.strictEqual(world.sends, 2)
     })
 
+    it("takes its place, which something takes later: as MSW, which makes a Request and passes it on later", async () => {
+      const world = mocked()
+      globalThis.fetch = world.fetch
+      const made = retryFetch({ policy })
+      globalThis.fetch = made
+      await Promise.resolve()
+      let calls = 0
+      globalThis.fetch = async (input, init) => {
+        const request = new Request(input, init)
+        await Promise.resolve()
+        if (++calls > 20) throw new Error("calls itself")
+        return made(request)
+      }
+      assert.strictEqual((await fetch("http://a/")).status, 200)
+      assert.deepStrictEqual([calls, world.sends], [1, 2])
+    })
+
     const around: Record<string, (inner: typeof fetch) => typeof fetch> = {
       "a function": (inner) => (input, init) => inner(input, init),
       "a function that makes a Request": (inner) => (input, init) => inner(new Request(input, init)),

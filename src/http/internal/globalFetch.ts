@@ -8,8 +8,9 @@ type Fetch = typeof globalThis.fetch
  * Then, or with something around it there, its sends would come back to it: they go to the `fetch` before.
  */
 export class GlobalFetch {
-  /** The function that sends by this one. */
-  user: Fetch | undefined = undefined
+  private user: Fetch | undefined = undefined
+  /** Whether the function has been the global one. Then what is there now may lead to it, by ways that do not show. */
+  private isPlaced = false
   /** Of its sends: what is around it passes them on. */
   private readonly signals = new WeakSet<AbortSignal>()
   private isSending = false
@@ -22,10 +23,21 @@ export class GlobalFetch {
     return this.isSending || this.signals.has(signal as AbortSignal)
   }
 
+  /** The function that sends by this one. It becomes the global one where it is made, if at all. */
+  usedBy(user: Fetch): void {
+    this.user = user
+    void Promise.resolve().then(() => this.look())
+  }
+
+  private look(): boolean {
+    this.isPlaced ||= globalThis.fetch === this.user
+    return this.isPlaced
+  }
+
   readonly send: Fetch = (input, init) => {
-    const { before, user } = this
+    const { before } = this
     const { fetch } = globalThis
-    if (fetch === user || typeof fetch !== "function") return before(input, init)
+    if (this.look() || typeof fetch !== "function") return before(input, init)
     this.signals.add(init!.signal!)
     const wasSending = this.isSending
     this.isSending = true
