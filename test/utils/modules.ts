@@ -117,15 +117,17 @@ const isFunction = (node: any, functions: ReadonlySet<string>): boolean => {
   return Object.entries(node).some(([key, value]) => key !== "parent" && isFunction(value, functions))
 }
 
-/** What a module declares: in its own file, and in internal ones from which it exports again. */
+/** What a module declares: in its own file, and of internal ones what it exports again. */
 const declarationsOf = (source: string): ReadonlyArray<any> => {
-  const again = parsed(source).statements.flatMap(({ source: from, type }) =>
-    type !== "ExportNamedDeclaration" || from === null
-      ? []
-      : [new URL(from.value, new URL(source, root)).pathname.slice(root.pathname.length)]
-  )
-  const files = new Set([source, ...again.filter((file) => publicModules.every(({ source }) => source !== file))])
-  return [...files].flatMap((file) => parsed(file).statements).flatMap(({ declaration }) => declaration ?? [])
+  const declaredIn = (file: string) => parsed(file).statements.flatMap(({ declaration }) => declaration ?? [])
+  const again = parsed(source).statements.flatMap(({ source: from, specifiers, type }) => {
+    if (type !== "ExportNamedDeclaration" || from === null) return []
+    const file = new URL(from.value, new URL(source, root)).pathname.slice(root.pathname.length)
+    if (publicModules.some(({ source }) => source === file)) return []
+    const names = specifiers.map(({ local }: any) => local.name)
+    return declaredIn(file).filter(({ id }) => names.includes(id?.name))
+  })
+  return [...declaredIn(source), ...again]
 }
 
 /** The names of the types of functions that the public modules export. */
