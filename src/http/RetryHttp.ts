@@ -21,7 +21,6 @@ import type { HttpClientError } from "effect/http/HttpClientError"
 import type { HttpClientRequest } from "effect/http/HttpClientRequest"
 import * as Layer from "effect/Layer"
 import type * as Schedule from "effect/Schedule"
-import { httpStandard } from "../Backoff.ts"
 import { bringing } from "../engine/callContext.ts"
 import { changed, type Compiled } from "../engine/compiled.ts"
 import { compiledIn } from "../engine/policy/policy.ts"
@@ -205,7 +204,7 @@ const aClassifier = "a function of a failure"
 
 type AnySchedule<Err, R> = Schedule.Schedule<unknown, unknown, Err, R>
 
-const settingsOf = (options: Options, constructorName: string): Settings => {
+const settingsOf = (options: Options, constructorName: string, lastMillis?: number): Settings => {
   const check = checksOf(constructorName, options)
   const { attemptTimeout, classifier, newConnection, resource } = options
   const own = classifierWith(check, options)
@@ -213,11 +212,13 @@ const settingsOf = (options: Options, constructorName: string): Settings => {
   if (classifier !== undefined) callable(check, "classifier", classifier, aClassifier)
   if (newConnection !== undefined) callable(check, "newConnection", newConnection, "a function of a send")
   flag(check, "disableProxyRetries", options.disableProxyRetries)
+  const attemptTimeoutMillis = attemptTimeout === undefined
+    ? undefined
+    : check.positiveDuration("attemptTimeout", attemptTimeout)
   return rejectUnknown(check, options, {
     classifier: classifier === undefined ? own : RetryClassifier.orElse(classifier, own),
-    attemptTimeoutMillis: attemptTimeout === undefined
-      ? undefined
-      : check.positiveDuration("attemptTimeout", attemptTimeout),
+    attemptTimeoutMillis,
+    lastTimeoutMillis: lastMillis ?? attemptTimeoutMillis,
     reuseConnection: check.oneOf("reuseConnection", options.reuseConnection ?? "throttling", [
       "throttling",
       "always",
@@ -369,6 +370,23 @@ export const hedge: {
  */
 export type Transform = <E, R>(self: HttpClient.HttpClient.With<E, R>) => HttpClient.HttpClient.With<E, R>
 
+/** `lastMillis`: how long an attempt may take that none can follow, if that is longer. */
+const transforming = <R>(
+  policy: Schedule.Schedule<unknown, unknown, never, R>,
+  options: Options = {},
+  lastMillis?: number
+): Effect.Effect<Transform, never, R> => {
+  const settings = settingsOf(options, "RetryHttp.retry", lastMillis)
+  return withServices(asking(policy), (compiled, made): Transform => {
+    const bring = bringing(compiled, made, ResourceLimiters)
+    return (self) =>
+      HttpClient.transformResponse(
+        HttpClient.transform(prepared(self, options), retrying(settings, compiled)),
+        Effect.updateContext(bring as any)
+      ) as any
+  })
+}
+
 /**
  * {@link retry} as a transform that provides what the policy needs, such as a `RetryQuota`: for functions from a plain
  * client to a plain client, as `HttpApiClient.make` and `RpcClient.layerProtocolHttp` expect.
@@ -411,20 +429,8 @@ export const transform: {
     policy: Schedule.Schedule<unknown, unknown, never, R>,
     options?: Options
   ): Effect.Effect<Transform, never, R>
-} = <R>(
-  policy: Schedule.Schedule<unknown, unknown, never, R>,
-  options: Options = {}
-): Effect.Effect<Transform, never, R> => {
-  const settings = settingsOf(options, "RetryHttp.retry")
-  return withServices(asking(policy), (compiled, made): Transform => {
-    const bring = bringing(compiled, made, ResourceLimiters)
-    return (self) =>
-      HttpClient.transformResponse(
-        HttpClient.transform(prepared(self, options), retrying(settings, compiled)),
-        Effect.updateContext(bring as any)
-      ) as any
-  })
-}
+} = (policy: AnySchedule<never, any>, options?: Options): Effect.Effect<Transform, never, any> =>
+  transforming(policy, options)
 
 /**
  * A layer that makes the client around it retry, for everything that requires an `HttpClient`.
@@ -433,8 +439,9 @@ export const transform: {
  *
  * Like {@link transform}: quota, limiter and gates are those that the layer is given.
  *
- * Without arguments, it needs only the client, and has the policy `httpStandard`, 30
- * seconds for an attempt until its response begins, a quota and a cool-down for each host, of at most 10,000.
+ * Without arguments, it needs only the client, and has the defaults of `retryFetch`: `httpStandard` with ten attempts in
+ * 30 seconds, 10 seconds for an attempt until its response begins, or 30 if none can follow it, and a quota and a
+ * cool-down for each host, of at most 10,000.
  *
  * **Example** (Every request of a program)
  *
@@ -464,16 +471,17 @@ export const layer: {
     options?: Options
   ): Layer.Layer<HttpClient.HttpClient, never, HttpClient.HttpClient | R>
 } = (policy?: AnySchedule<never, any>, options?: Options): Layer.Layer<HttpClient.HttpClient, never, any> => {
-  if (policy === undefined) return byDefault
-  return Layer.effect(
-    HttpClient.HttpClient,
-    Effect.zipWith(transform(policy, options), HttpClient.HttpClient, (apply, client) => apply(client))
-  )
+  return policy === undefined ? byDefault : applied(transforming(policy, options))
 }
 
-const byDefault = /* @__PURE__ */ Layer.suspend(() =>
-  Layer.provide(
-    layer(httpStandard, { resource: hostOf, attemptTimeout: defaults.attemptTimeout }),
-    limitersLayer(defaults.limiters)
+const applied = <R>(transform: Effect.Effect<Transform, never, R>) =>
+  Layer.effect(
+    HttpClient.HttpClient,
+    Effect.zipWith(transform, HttpClient.HttpClient, (apply, client) => apply(client))
   )
-)
+
+const byDefault = /* @__PURE__ */ Layer.suspend(() => {
+  const { attemptMillis, lastMillis } = defaults.timeouts
+  const transform = transforming(defaults.policy(), { resource: hostOf, attemptTimeout: attemptMillis }, lastMillis)
+  return Layer.provide(applied(transform as Effect.Effect<Transform, never, any>), limitersLayer(defaults.limiters))
+})

@@ -16,7 +16,6 @@ import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
-import { httpStandard } from "../Backoff.ts"
 import {
   affordable,
   type AttemptFunction,
@@ -39,7 +38,6 @@ import { also, callable, type Checks, checksOf, rejectUnknown } from "../interna
 import { isReader, isRepeatable, type Request as AnyRequest } from "../internal/classification/wire.ts"
 import { get, look, short } from "../internal/tryGet.ts"
 import * as ResourceLimiters from "../resources/ResourceLimiters.ts"
-import * as RetryPolicy from "../RetryPolicy.ts"
 import * as RetryQuota from "../RetryQuota.ts"
 import type * as SendGate from "../SendGate.ts"
 import * as defaults from "./internal/defaults.ts"
@@ -117,10 +115,6 @@ interface Limits {
 
 const isRequest = (u: unknown): u is Request =>
   typeof get(u, "url") === "string" && typeof get(u, "clone") === "function"
-
-/** Of a service that is down it asks no more than `httpStandard` would. */
-const patient = () =>
-  httpStandard.pipe(RetryPolicy.withDeadline(defaults.fetchTimeouts.deadlineMillis), RetryPolicy.maxAttempts(10))
 
 /** The host and port; of a relative address, those of the page. */
 const hostOf = (address: string): string =>
@@ -218,7 +212,7 @@ const has = (context: Context.Context<never>, tag: Context.Key<any, any>): boole
 const timeoutsOf = ({ attemptTimeout }: Options, check: Checks): readonly [number | undefined, number | undefined] => {
   also(check, "attemptTimeout")
   if (attemptTimeout === false) return [undefined, undefined]
-  if (attemptTimeout === undefined) return [defaults.fetchTimeouts.attemptMillis, defaults.fetchTimeouts.deadlineMillis]
+  if (attemptTimeout === undefined) return [defaults.timeouts.attemptMillis, defaults.timeouts.lastMillis]
   const millis = check.positiveDuration("attemptTimeout", attemptTimeout)
   return [millis, millis]
 }
@@ -249,7 +243,7 @@ const limitsOf = (options: Options, isAdaptive: boolean, scope: Scope.Scope): Li
 }
 
 const settingsOf = (options: Options, check: Checks, scope: Scope.Scope): Shared => {
-  const { coolDown, policy = patient(), quota } = options
+  const { coolDown, policy = defaults.policy(), quota } = options
   also(check, "policy", "quota", "coolDown")
   if (coolDown === true as unknown) check.reject("coolDown", coolDown, "options or false")
   valid(check, policy, options)

@@ -37,6 +37,8 @@ export type Send<E, R> = Effect.Effect<HttpClientResponse, E, R>
 export interface Settings {
   readonly classifier: RetryClassifier
   readonly attemptTimeoutMillis: number | undefined
+  /** Of an attempt that none can follow. */
+  readonly lastTimeoutMillis: number | undefined
   readonly reuseConnection: "throttling" | "always" | "never"
   readonly newConnection: (<E, R>(send: Send<E, R>) => Send<E, R>) | undefined
   readonly hintSpread: number
@@ -98,10 +100,17 @@ class HttpCall {
     })
   }
 
+  /** Whether no attempt can follow one that may have been processed. */
+  private isLast(): boolean {
+    return this.oneShot || !(this.retriesMaybe || isRepeatable(this.request))
+  }
+
   /** Limits an attempt to its timeout, and, if calls are propagated, to the deadline. */
   private timely<E, R>(send: Send<E, R>): Send<E | HttpClientError, R> {
     return Effect.contextWith((context: Context.Context<R>) => {
-      const millis = Math.min(this.settings.attemptTimeoutMillis ?? Infinity, remainingIn(context as AnyContext))
+      const { attemptTimeoutMillis, lastTimeoutMillis } = this.settings
+      const timeoutMillis = this.isLast() ? lastTimeoutMillis : attemptTimeoutMillis
+      const millis = Math.min(timeoutMillis ?? Infinity, remainingIn(context as AnyContext))
       this.untilMillis = Math.min(this.deadlineAtMillis, now() + millis)
       if (millis === Infinity) return send
       const late = Effect.suspend(() => Effect.fail(timedOut(this.request, millis)))
