@@ -46,7 +46,6 @@ const laws = tests("laws", "npm", "test", "--", ...files)
 delete process.env.LAWS
 
 for (const name of ["build", "package"]) step(name, "npm", "run", name)
-step("release", "node", ".ci/release.mjs", "--dry-run")
 step("versions", "node", ".ci/versions.mjs")
 
 step("install-peers", "bash", ".ci/peers")
@@ -57,6 +56,9 @@ if (again.length > 0) {
   peers.report = merged(peers.report, tests("peers-again", "npx", "vitest", "run", "--mode", "peers", ...files).report)
   if (resultOf(peers.report) === "ok") peers.row.result = "ok, but for its environment the first time"
 }
+
+// After the peers, which build the site.
+step("release", "node", ".ci/release.mjs", "--dry-run")
 
 for (const { error, file } of again) console.log(`\nRan again, because its environment failed: ${file}\n  ${error}`)
 console.log(`\n${"step".padEnd(14)} seconds  result`)

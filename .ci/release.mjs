@@ -1,8 +1,8 @@
-// Packs both packages into the folder `release`, with their hashes. With --dry-run, as in the gate, npm then goes through
+// Packs both packages, and the site for any static host, into the folder `release`, with their hashes. With --dry-run, as in the gate, npm then goes through
 // the publication of each, and an address that is missing is only reported.
 import { execFileSync } from "node:child_process"
 import { createHash } from "node:crypto"
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { addresses, apply } from "./addresses.mjs"
 
@@ -34,10 +34,21 @@ try {
   restore()
 }
 
+const sumOf = (filename) =>
+  `${createHash("sha512").update(readFileSync(`${folder}/${filename}`)).digest("hex")}  ${filename}\n`
+
 const sums = packed.map(({ entryCount, filename, size }) => {
-  const hash = createHash("sha512").update(readFileSync(`${folder}/${filename}`)).digest("hex")
   console.log(`${filename}: ${entryCount} files, ${Math.round(size / 1000)} kB`)
   if (isDry) npm("publish", "--dry-run", "--ignore-scripts", "--access", "public", `./${folder}/${filename}`)
-  return `${hash}  ${filename}\n`
+  return sumOf(filename)
 })
+
+// In a dry run it is the site that the tests have built.
+const site = "docs/site/dist"
+if (!isDry) npm("run", "--silent", "site")
+if (existsSync(site)) {
+  execFileSync("tar", ["-czf", `${folder}/site.tgz`, "-C", site, "."])
+  console.log("site.tgz: the site, for a static host")
+  sums.push(sumOf("site.tgz"))
+}
 writeFileSync(`${folder}/SHA512SUMS`, sums.join(""))
