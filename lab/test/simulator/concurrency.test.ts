@@ -47,7 +47,7 @@ const seeds = (many: number): ReadonlyArray<number> => Array.from({ length: many
 
 // The figures are those that the rule was chosen by, on another simulator: means of 20 seeds.
 describe("the outage that retries keep alive", () => {
-  for (const [processes, share, seconds] of [[1, 100, 2], [10, 98, 6], [100, 97, 10]] as const) {
+  for (const [processes, share, seconds] of firstOf([[10, 98, 6], [1, 100, 2], [100, 97, 10]] as const, 1)) {
     it.live(`ends with a concurrency limit in each of ${processes} processes`, () =>
       Effect.gen(function*() {
         const results = yield* Effect.forEach(seeds(budget(10, 1)), (seed) => outage(processes, seed, {}))
@@ -66,7 +66,10 @@ describe("the outage that retries keep alive", () => {
   // With the quota alone and 10 processes, single runs differ by 6 points (standard deviation), so 30 seeds are too few, and 3
   // are off by up to 7.
   for (
-    const [processes, share, many, few, off] of [[1, 33, 10, 2, 3], [10, 22, 60, 3, 7], [100, 11, 5, 1, 3]] as const
+    const [processes, share, many, few, off] of firstOf(
+      [[1, 33, 10, 2, 3], [100, 11, 5, 1, 3], [10, 22, 60, 3, 7]] as const,
+      2
+    )
   ) {
     it.live(
       `with the quota alone in each of ${processes} processes ${share} % are served`,

