@@ -36,7 +36,7 @@ const TypeId = "~effect-retry/RetryDecision"
 export type StopReason = (typeof stopReasons)[number]
 
 /**
- * Each {@link StopReason}, for a Schema, a metric or a chart that lists them all.
+ * Each `StopReason`, for a Schema, a metric or a chart that lists them all.
  *
  * @category models
  * @since 0.1.0
