@@ -1,7 +1,7 @@
 // Every step runs, whatever became of those before it. The last lines say what each came to and how long it took.
 import { mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs"
 import { fileURLToPath } from "node:url"
-import { counted, environmental, merged, reportAt, resultOf } from "./report.mjs"
+import { counted, environmental, failures, merged, reportAt, resultOf } from "./report.mjs"
 import { run } from "./step.mjs"
 
 process.chdir(fileURLToPath(new URL("..", import.meta.url)))
@@ -65,5 +65,8 @@ console.log(`\n${"step".padEnd(14)} seconds  result`)
 for (const { name, result, seconds } of rows) console.log(`${name.padEnd(14)} ${String(seconds).padStart(7)}  ${result}`)
 const counts = [unit.report, laws.report, peers.report].map(counted)
 const sum = (of) => counts.reduce((all, count) => all + count[of], 0)
+for (const report of [unit.report, laws.report, peers.report]) {
+  for (const failure of failures(report)) console.log(`\nFAILED: ${failure}`)
+}
 console.log(`\n${sum("passed")} passed, ${sum("failed")} failed`)
 process.exitCode = rows.some(({ result }) => result.startsWith("RED")) ? 1 : 0

@@ -52,3 +52,12 @@ export const resultOf = (report) => {
   if (passed > 0 && failed + skipped === 0) return "ok"
   return `RED: ${passed} passed, ${failed} failed, ${skipped} skipped`
 }
+
+/** Everything that failed, a line each: the file, the test, and the first line of its first error. */
+export const failures = ({ files, unhandled } = none) => [
+  ...files.flatMap(({ errors, file, tests }) => [
+    ...errors.map((error) => [file, "", error]),
+    ...tests.filter(({ state }) => state === "failed").map((test) => [file, test.name, test.errors[0] ?? ""])
+  ]),
+  ...unhandled.map((error) => ["unhandled", "", error])
+].map(([file, name, error]) => `${file} ${name}\n  ${error.split("\n", 1)[0].slice(0, 300)}`)

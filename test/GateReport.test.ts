@@ -6,7 +6,7 @@ import * as os from "node:os"
 import * as path from "node:path"
 import { fileURLToPath } from "node:url"
 
-const { counted, environmental, merged, reportAt, resultOf } = await import(
+const { counted, environmental, failures, merged, reportAt, resultOf } = await import(
   new URL("../.ci/report.mjs", import.meta.url).href
 )
 
@@ -108,6 +108,12 @@ process.exitCode = 0`
   assert.deepStrictEqual(environmental({ files: [{ ...file, tests: file.tests.slice(3) }], unhandled: [] }), [
     { file: "test/utils/failing.spec.ts", error: file.errors[0] }
   ])
+})
+
+it("what failed is named, with the first line of its first error", () => {
+  const report = { ...reportOf({ ...fileOf("a", `${wrong}\nmore`), errors: [down] }), unhandled: ["Error: b"] }
+  assert.deepStrictEqual(failures(report), [`a \n  ${down}`, `a ${wrong}\nmore\n  ${wrong}`, "unhandled \n  Error: b"])
+  assert.deepStrictEqual(failures(undefined), ["unhandled \n  no report"])
 })
 
 it("the second result of a file counts, if there is one", () => {

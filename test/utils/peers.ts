@@ -10,14 +10,27 @@ import * as path from "node:path"
 /** A server that did not come up. */
 export class PeerError extends Data.TaggedError("PeerError")<{ readonly message: string }> {}
 
-/** A port of 127.0.0.1 without a listener. */
-export const freePort: Effect.Effect<number> = Effect.callback<number>((resume) => {
-  const server = net.createServer()
-  server.listen(0, "127.0.0.1", () => {
-    const { port } = server.address() as net.AddressInfo
-    server.close(() => resume(Effect.succeed(port)))
+const handedOut = new Set<number>()
+
+/**
+ * A port of 127.0.0.1 without a listener, from 10,000 to 19,999. Systems give higher ones to outgoing connections: one of
+ * those could be taken by a client before the server listens. A node of a Redis cluster also has the port 10,000 above.
+ */
+export const freePort: Effect.Effect<number> = Effect.suspend(() => {
+  const port = 10_000 + Math.floor(Math.random() * 10_000)
+  return handedOut.has(port) ? freePort : Effect.flatMap(canListen(port), (can) => {
+    if (!can) return freePort
+    handedOut.add(port)
+    return Effect.succeed(port)
   })
 })
+
+const canListen = (port: number): Effect.Effect<boolean> =>
+  Effect.callback<boolean>((resume) => {
+    const server = net.createServer()
+    server.once("error", () => resume(Effect.succeed(false)))
+    server.listen(port, "127.0.0.1", () => server.close(() => resume(Effect.succeed(true))))
+  })
 
 /** A folder that is removed with the scope. */
 export const temporaryFolder: Effect.Effect<string, never, Scope.Scope> = Effect.acquireRelease(
