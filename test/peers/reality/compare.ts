@@ -48,15 +48,19 @@ export const run = Effect.fnUntraced(function*(system: System, policy: SubjectNa
 }, Effect.scoped)
 
 /** Runs the simulator with the calls of that run. */
-export const predict = Effect.fnUntraced(function*(measurement: Measurement) {
+export const predict = Effect.fnUntraced(function*(measurement: Measurement, runs = 10) {
   const backtest = yield* Simulator.backtest(
     yield* Simulator.decode(measurement.scenario),
     yield* Simulator.decodeMeasured(measurement.measured),
-    { runs: 10 }
+    { runs }
   )
   const comparison: Comparison = { ...measurement, backtest }
   return comparison
 })
+
+/** At least this, or what simulated runs differ from each other by, from the 5th percentile to the 95th: one real run is as random. */
+export const toleranceOf = ({ predicted }: Simulator.Compared, atLeast: number): number =>
+  predicted === undefined ? atLeast : Math.max(atLeast, predicted.high - predicted.low)
 
 const percent = (share: number | undefined): string => share === undefined ? "-" : `${(share * 100).toFixed(1)} %`
 const ratio = (value: number | undefined): string => value === undefined ? "-" : value.toFixed(2)
