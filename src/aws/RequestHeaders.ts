@@ -18,7 +18,8 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
-import { also, checksOf, flag, rejectUnknown } from "../internal/checks.ts"
+import { checksOf } from "../internal/checks.ts"
+import { flag, inCode, optional, positiveDuration, validOptions, word } from "../internal/options.ts"
 import { remainingIn } from "../internal/propagation.ts"
 import { short } from "../internal/tryGet.ts"
 import { isRetryPolicy, limits, type RetryPolicy } from "../RetryPolicy.ts"
@@ -88,12 +89,12 @@ export interface Options {
 }
 
 /** 32 random bits, as 8 hexadecimal digits. */
-const word = (random: Random.Random): string =>
+const randomWord = (random: Random.Random): string =>
   ((random.nextDoubleUnsafe() * 0x1_0000_0000) >>> 0).toString(16).padStart(8, "0")
 
 /** A UUID of version 4 and of the variant of RFC 9562. */
 const uuid = (random: Random.Random): string => {
-  const [a, b, c, d] = [word(random), word(random), word(random), word(random)]
+  const [a, b, c, d] = [randomWord(random), randomWord(random), randomWord(random), randomWord(random)]
   const variant = "89ab"[Number.parseInt(c[0]!, 16) & 3]
   return `${a}-${b.slice(0, 4)}-4${b.slice(5)}-${variant}${c.slice(1, 4)}-${c.slice(4)}${d}`
 }
@@ -155,24 +156,26 @@ export const observeDate = (date: string | undefined): Effect.Effect<void, never
     if (Option.isSome(server)) call.skewMillis = DateTime.toEpochMillis(server.value) - now
   })
 
+const optionRecord = {
+  maxAttempts: inCode,
+  maxInFirst: flag(true),
+  attempt: inCode,
+  readTimeout: optional(positiveDuration()),
+  ttlPosition: word("first", "last")
+}
+
 /** Checks the options of {@link headers}. */
 const validated = (options: Options) => {
   const check = checksOf("RequestHeaders.headers", options)
-  const { attempt, maxAttempts, maxInFirst = true, readTimeout, ttlPosition = "first" } = options
-  also(check, "attempt", "maxAttempts", "maxInFirst", "readTimeout", "ttlPosition")
-  rejectUnknown(check, options)
+  const valid = validOptions(check, optionRecord, options)
+  const { attempt, maxAttempts } = options
   if (attempt !== undefined && !(Number.isSafeInteger(attempt) && attempt >= 1)) {
     check.reject("attempt", attempt, "a whole number of at least 1")
   }
-  return {
-    attempt,
-    max: isRetryPolicy(maxAttempts)
-      ? limits(maxAttempts).maxAttempts
-      : check.count("maxAttempts", maxAttempts as number, 1),
-    maxFrom: flag(check, "maxInFirst", maxInFirst) ? 1 : 2,
-    timeoutMillis: readTimeout === undefined ? undefined : check.positiveDuration("readTimeout", readTimeout),
-    ttlLast: check.oneOf("ttlPosition", ttlPosition, ["first", "last"]) === "last"
-  }
+  const max = isRetryPolicy(maxAttempts)
+    ? limits(maxAttempts).maxAttempts
+    : check.count("maxAttempts", maxAttempts as number, 1)
+  return { ...valid, attempt, max }
 }
 
 /** The second as `YYYYMMDDTHHMMSSZ`; `undefined` if the time has no such form. */
@@ -209,24 +212,19 @@ const basicForm = (epochMillis: number): string | undefined => {
  * @since 0.1.0
  */
 export const headers = (options: Options): Effect.Effect<RequestHeaders, never, Invocation> => {
-  const { attempt, max, maxFrom, timeoutMillis, ttlLast } = validated(options)
+  const { attempt, max, maxInFirst, readTimeoutMillis = Infinity, ttlPosition } = validated(options)
   return Effect.gen(function*() {
     const { around, id, skewMillis } = yield* Invocation
     const metadata = yield* Schedule.CurrentMetadata
     const number = attempt ?? (metadata === around ? 1 : metadata.attempt + 1)
-    const request = max === Infinity || number < maxFrom ? `attempt=${number}` : `attempt=${number}; max=${max}`
+    const hasMax = max < Infinity && (maxInFirst || number > 1)
     const remainingMillis = yield* Effect.contextWith((context: Context.Context<never>) =>
-      Effect.sync(() => remainingIn(context))
+      Effect.succeed(remainingIn(context))
     )
-    const millis = Math.min(timeoutMillis ?? Infinity, remainingMillis)
-    const ttl = millis === Infinity || skewMillis === undefined
-      ? undefined
-      : basicForm((yield* Clock.currentTimeMillis) + millis + skewMillis)
-    return { "amz-sdk-invocation-id": id, "amz-sdk-request": withTtl(request, ttl, ttlLast) }
+    const sentMillis = Math.min(readTimeoutMillis, remainingMillis) + (yield* Clock.currentTimeMillis)
+    const ttl = skewMillis === undefined ? undefined : basicForm(sentMillis + skewMillis)
+    const parts = [`attempt=${number}`, ...hasMax ? [`max=${max}`] : []]
+    if (ttl !== undefined) parts.splice(ttlPosition === "first" ? 0 : parts.length, 0, `ttl=${ttl}`)
+    return { "amz-sdk-invocation-id": id, "amz-sdk-request": parts.join("; ") }
   })
-}
-
-const withTtl = (request: string, ttl: string | undefined, last: boolean): string => {
-  if (ttl === undefined) return request
-  return last ? `${request}; ttl=${ttl}` : `ttl=${ttl}; ${request}`
 }

@@ -34,16 +34,18 @@ const numbers =
 /**
  * The checks of one constructor: each returns the value in the library's internal unit, or the default if it is
  * `undefined`, or throws `InvalidOption`. The values are kept. `rejectUnknown` comes last: it rejects options that were not checked.
+ * Errors name an option of an object within the options by its path, such as `"fallback."`.
  */
-export const checks = (constructorName: string) => {
+export const checks = (constructorName: string, path = "") => {
   const input: Input = {}
   const reject: Reject = (field, value, expected) => {
-    throw new InvalidOption({ constructorName, field, value, expected })
+    throw new InvalidOption({ constructorName, field: path + field, value, expected })
   }
   const names = new Set<string>()
   const check = numbers(input, names, reject)
   return {
     tag: constructorName,
+    path,
     input,
     reject,
     /** The options that are known: those that were checked. */
@@ -91,11 +93,11 @@ export const checksOf = (constructorName: string, options: object): Checks => {
 }
 
 /** Returns what was made of the options. Rejects those that were not checked. */
-export const rejectUnknown = <A>({ names, reject }: Checks, options: object, made?: A, path = ""): A => {
-  for (const name of Object.keys(options)) {
-    if (!names.has(path + name)) reject("option", path + name, `one of ${[...names].join(", ")}`)
-  }
-  return made!
+export const rejectUnknown = <A>({ names, path, tag }: Checks, options: object, made?: A): A => {
+  const unknown = Object.keys(options).find((name) => !names.has(name))
+  if (unknown === undefined) return made!
+  const expected = `one of ${Array.from(names, (name) => path + name).join(", ")}`
+  throw new InvalidOption({ constructorName: tag, field: "option", value: path + unknown, expected })
 }
 
 /** Names options that are checked elsewhere. */

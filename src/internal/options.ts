@@ -1,5 +1,5 @@
 import type * as Duration from "effect/Duration"
-import { type Checks, inside, predicate, rejectUnknown } from "./checks.ts"
+import { also, type Checks, flag as checkFlag, inside, predicate, rejectUnknown } from "./checks.ts"
 
 /** An option, declared once: what it may be, and its default. Checks, Schemas and texts of defaults come from it. */
 export interface Option<out Kind extends string, in In, out Out> {
@@ -118,6 +118,13 @@ export const word = <const A extends string>(...of: readonly [A, ...ReadonlyArra
   read: (check, field, value) => check.oneOf(field, value, of, of[0])
 })
 
+/** True or false. */
+export const flag = (otherwise = false): Option<"flag", boolean, boolean> => ({
+  kind: "flag",
+  otherwise,
+  read: (check, field, value = otherwise) => checkFlag(check, field, value)
+})
+
 /** A function of an outcome. Where it throws, the default answers. */
 export const callback = <F extends (outcome: any) => boolean>(otherwise: F): Option<"callback", F, F> => ({
   kind: "callback",
@@ -126,14 +133,14 @@ export const callback = <F extends (outcome: any) => boolean>(otherwise: F): Opt
 })
 
 /** What only code can set. Its module checks it. */
-export const inCode: Option<"inCode", any, unknown> = { kind: "inCode", read: ({ names }, field) => names.add(field) }
+export const inCode: Option<"inCode", any, unknown> = { kind: "inCode", read: () => undefined }
 
 /** An option without a default: its module knows what that means. */
 export const optional = <Kind extends string, In, Out>(
   option: Option<Kind, In, Out>
 ): Option<Kind, In, Out | undefined> => ({
   ...option,
-  read: (check, field, value) => value === undefined ? void check.names.add(field) : option.read(check, field, value)
+  read: (check, field, value) => value === undefined ? undefined : option.read(check, field, value)
 })
 
 export const isTime = ({ kind }: Option<string, any, any>): boolean =>
@@ -144,13 +151,15 @@ export const readOptions = <const Options extends OptionRecord>(
   check: Checks,
   options: Options,
   inputs: Inputs<Options>
-): Valid<Options> =>
-  Object.fromEntries(
+): Valid<Options> => {
+  also(check, ...Object.keys(options))
+  return Object.fromEntries(
     Object.entries(options).map(([name, option]) => [
       isTime(option) ? `${name}Millis` : name,
       option.read(check, name, inputs[name])
     ])
   ) as any
+}
 
 /** Checks all options, and fills in their defaults. Rejects those that are not in the record, and were not checked before. */
 export const validOptions: typeof readOptions = (check, options, inputs) =>

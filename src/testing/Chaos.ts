@@ -190,11 +190,11 @@ const slownessOf = (check: Checks, field: string, outage: Outage): Pick<Valid, "
 const validOutage = (check: Checks, outage: Outage, index: number): Valid => {
   const field = `outages[${index}]`
   if (!isObject(outage as unknown)) check.reject(field, outage, "an outage")
-  const own = checks(check.tag)
+  const own = checks(check.tag, `${field}.`)
   const { kind } = outage
   check.oneOf(`${field}.kind`, kind, kinds)
-  also(own, ...namesOf[kind].map((name) => `${field}.${name}`))
-  rejectUnknown(own, outage, undefined, `${field}.`)
+  also(own, ...namesOf[kind])
+  rejectUnknown(own, outage)
   const times = timesOf(check, `${field}.`, outage)
   if (kind === "hold" && times.toMillis === Infinity) check.reject(`${field}.to`, outage.to, "a finite duration")
   return {

@@ -1,4 +1,6 @@
+import * as Duration from "effect/Duration"
 import * as Option from "effect/Option"
+import type { Failing } from "../../engine/delay.ts"
 import * as codes from "../../internal/classification/errorCodes.ts"
 import { retryAfterMillis } from "../../internal/classification/hint.ts"
 import { statusOf } from "../../internal/classification/wire.ts"
@@ -8,14 +10,25 @@ import * as RetryClassifier from "../../RetryClassifier.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
 
 /** Requests of Effect's HTTP client that got no response, whatever their method. */
-const transport: RetryClassifier.RetryClassifier = (error) =>
+export const transport: RetryClassifier.RetryClassifier = (error) =>
   get(error, "_tag") === "HttpClientError" && get(get(error, "reason"), "_tag") === "TransportError"
     ? Option.some(RetryInfo.transient)
     : Option.none()
 
-/** The classifier with causes, then failures of Effect's HTTP client whose causes say nothing. */
-export const withTransport = (self: RetryClassifier.RetryClassifier): RetryClassifier.RetryClassifier =>
-  RetryClassifier.orElse(RetryClassifier.followingCause(self), RetryClassifier.followingCause(transport))
+/** The client timeout, by its names and codes in any library. */
+export const timedOut: RetryClassifier.RetryClassifier = (error) =>
+  codes.isTimeout(error) ? Option.some(RetryInfo.timedOut) : Option.none()
+
+/** The classifier of an older SDK: own facts, what it knows, the network, with causes; then transport errors without any. */
+export const olderSdk = (service: RetryClassifier.RetryClassifier): RetryClassifier.RetryClassifier =>
+  RetryClassifier.orElse(
+    RetryClassifier.followingCause(RetryClassifier.chain([RetryClassifier.carried, service, RetryClassifier.network])),
+    RetryClassifier.followingCause(transport)
+  )
+
+/** The hint in the facts of a failure, in milliseconds. */
+export const hintMillis = ({ info }: Failing): number =>
+  info?.retryAfter === undefined ? 0 : Duration.toMillis(info.retryAfter)
 
 /** The throttling codes that the SDKs share, except these. */
 export const throttlingBut = (...others: ReadonlyArray<string>): ReadonlySet<string> =>
@@ -59,7 +72,8 @@ export const withHint = (info: RetryInfo.RetryInfo, error: unknown): RetryInfo.R
   return retryAfter === undefined ? info : RetryInfo.make({ ...info, retryAfter })
 }
 
-const asTimeout = (info: RetryInfo.RetryInfo, timeout: boolean): RetryInfo.RetryInfo =>
+/** The facts, with whether it costs as much as a timeout, if that depends on it. */
+export const asTimeout = (info: RetryInfo.RetryInfo, timeout: boolean): RetryInfo.RetryInfo =>
   info.throttling || info.safety === "No" || info.timeout === timeout ? info : { ...info, timeout }
 
 /**
@@ -97,7 +111,3 @@ export const classifierOf = ({
         : asTimeout(info, timeout.network === "all"))
   return RetryClassifier.followingCause(RetryClassifier.chain([RetryClassifier.carried, service, network]))
 }
-
-/** The client timeout, by its names in `@smithy` and other libraries. */
-const timedOut: RetryClassifier.RetryClassifier = (error) =>
-  get(error, "name") === "TimeoutError" ? Option.some(RetryInfo.timedOut) : Option.none()

@@ -19,10 +19,10 @@ import * as Option from "effect/Option"
 import * as Backoff from "../../Backoff.ts"
 import * as Waiter from "../../drivers/Waiter.ts"
 import { exponential } from "../../engine/delay.ts"
-import { callable, checksOf, rejectUnknown } from "../../internal/checks.ts"
-import { awsThrottlingCodes, shapeOf } from "../../internal/classification/errorCodes.ts"
+import { callable, checksOf } from "../../internal/checks.ts"
+import { awsThrottlingCodes, codesOf, shapeOf } from "../../internal/classification/errorCodes.ts"
 import { statusOf } from "../../internal/classification/wire.ts"
-import { get } from "../../internal/tryGet.ts"
+import { count, duration, inCode, positiveDuration, validOptions } from "../../internal/options.ts"
 import * as RetryClassifier from "../../RetryClassifier.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
 import * as RetryPolicy from "../../RetryPolicy.ts"
@@ -30,15 +30,12 @@ import { withHint } from "../internal/classifiers.ts"
 
 const isThrottlingCode = (code: unknown): boolean => awsThrottlingCodes.has(shapeOf(code) ?? "")
 
-const isThrottle = (error: unknown, status: number | undefined): boolean =>
-  status === 429 || ["name", "code", "Code", "__type"].some((key) => isThrottlingCode(get(error, key)))
-
-const isServerError = (status: number | undefined): boolean => status !== undefined && status >= 500 && status < 600
-
 const service: RetryClassifier.RetryClassifier = (error) => {
-  const status = statusOf(error)
-  if (isThrottle(error, status)) return Option.some(withHint(RetryInfo.throttled(), error))
-  return isServerError(status) ? Option.some(withHint(RetryInfo.transient, error)) : Option.none()
+  const status = statusOf(error) ?? 0
+  if (status === 429 || codesOf(error).some(isThrottlingCode)) {
+    return Option.some(withHint(RetryInfo.throttled(), error))
+  }
+  return status >= 500 && status < 600 ? Option.some(withHint(RetryInfo.transient, error)) : Option.none()
 }
 
 /**
@@ -115,13 +112,12 @@ export interface Options {
  * @since 0.1.0
  */
 export const policy = (options: Options = {}): RetryPolicy.RetryPolicy => {
+  const record = { maxRetries: count(0, 3), maxWaitInterval: positiveDuration(20_000) }
   const check = checksOf("GeneralReference.policy", options)
-  const retries = check.count("maxRetries", options.maxRetries, 0, 3)
-  const maxMillis = check.positiveDuration("maxWaitInterval", options.maxWaitInterval, 20_000)
-  rejectUnknown(check, options)
+  const { maxRetries, maxWaitIntervalMillis } = validOptions(check, record, options)
   return Backoff.exponential(baseMillis).pipe(
-    RetryPolicy.capped(maxMillis),
-    RetryPolicy.maxAttempts(retries + 1),
+    RetryPolicy.capped(maxWaitIntervalMillis),
+    RetryPolicy.maxAttempts(maxRetries + 1),
     RetryPolicy.whileRetryable
   )
 }
@@ -160,6 +156,13 @@ export interface PollingOptions<in A> {
   readonly maxWait?: Duration.Input | undefined
 }
 
+const pollingOptions = {
+  status: inCode,
+  maxPolls: count(1, 10),
+  maxWaitInterval: duration(20_000),
+  maxWait: duration(600_000)
+}
+
 /**
  * Makes the waiter of the page: it polls for the result of a started operation, with an incremental delay.
  *
@@ -186,15 +189,12 @@ export interface PollingOptions<in A> {
  */
 export const polling = <A>(options: PollingOptions<A>): Waiter.Waiter<A> => {
   const check = checksOf("GeneralReference.polling", options)
-  const { maxPolls = 10, maxWait = "10 minutes", maxWaitInterval = "20 seconds", status } = options
-  callable(check, "status", status, "a function from an output to its status")
-  const polls = check.count("maxPolls", maxPolls, 1)
-  const maxMillis = check.duration("maxWaitInterval", maxWaitInterval)
-  if (maxMillis < 1) check.reject("maxWaitInterval", maxWaitInterval, "a finite duration of at least 1 ms")
-  const firstMillis = waitMillis(0, maxMillis)
-  const maxWaitMillis = check.duration("maxWait", maxWait)
-  if (maxWaitMillis <= firstMillis) check.reject("maxWait", maxWait, "a duration above the first wait")
-  rejectUnknown(check, options)
+  const status = callable(check, "status", options.status, "a function from an output to its status")
+  const valid = validOptions(check, pollingOptions, options)
+  const { maxPolls, maxWaitIntervalMillis: maxDelay, maxWaitMillis: maxWait } = valid
+  if (maxDelay < 1) check.reject("maxWaitInterval", options.maxWaitInterval, "a finite duration of at least 1 ms")
+  const firstMillis = waitMillis(0, maxDelay)
+  if (maxWait <= firstMillis) check.reject("maxWait", options.maxWait, "a duration above the first wait")
   const is = (expected: Status) => (output: A) => status(output) === expected
   return Waiter.make({
     acceptors: [
@@ -204,10 +204,12 @@ export const polling = <A>(options: PollingOptions<A>): Waiter.Waiter<A> => {
       Waiter.throttled("retry"),
       Waiter.output("failure", () => true, (output: A) => `the status is ${status(output)}`)
     ],
-    delay: RetryPolicy.fromDelay(({ attempt }) => waitMillis(attempt, maxMillis)).pipe(RetryPolicy.maxAttempts(polls)),
+    delay: RetryPolicy.fromDelay(({ attempt }) => waitMillis(attempt, maxDelay)).pipe(
+      RetryPolicy.maxAttempts(maxPolls)
+    ),
     initialDelay: firstMillis,
     minDelay: firstMillis,
-    maxDelay: maxMillis,
-    maxWait: maxWaitMillis
+    maxDelay,
+    maxWait
   })
 }

@@ -5,20 +5,21 @@
  * @since 0.1.0
  */
 
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
 import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import { type Delay, exponential, type Failing, fullJitter, noDelay } from "../../engine/delay.ts"
+import { type Delay, exponential, fullJitter, noDelay } from "../../engine/delay.ts"
 import { fromSource } from "../../engine/policy/policy.ts"
-import { callable, type Checks, checks, checksOf, flag, rejectUnknown } from "../../internal/checks.ts"
+import { callable, type Checks, checksOf } from "../../internal/checks.ts"
 import * as codes from "../../internal/classification/errorCodes.ts"
-import { headerIn, statusOf } from "../../internal/classification/wire.ts"
+import { headerIn, headersOf, statusOf } from "../../internal/classification/wire.ts"
 import { named } from "../../internal/format.ts"
+import * as Valid from "../../internal/options.ts"
 import { get } from "../../internal/tryGet.ts"
 import * as RetryClassifier from "../../RetryClassifier.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
 import * as RetryPolicy from "../../RetryPolicy.ts"
-import { throttlingBut, withTransport } from "../internal/classifiers.ts"
+import { hintMillis, olderSdk, throttlingBut } from "../internal/classifiers.ts"
 
 /**
  * Options of the delays.
@@ -64,25 +65,27 @@ const delayOf = (baseMillis: number, custom: BackoffOptions["customBackoff"]): D
 
 const numberOf = (value: unknown): number => typeof value === "number" && !Number.isNaN(value) ? value : 0
 
+const backoffOptions = {
+  base: Valid.duration(100),
+  customBackoff: Valid.inCode,
+  addRetryAfter: Valid.flag(),
+  maxRetryAfter: Valid.duration(20_000)
+}
+
 const backoffOf = (check: Checks, options: BackoffOptions): RetryPolicy.RetryPolicy => {
-  const { duration, input } = check
-  const { addRetryAfter, customBackoff } = options
-  const backoff = delayOf(duration("base", options.base, 100), customBackoff)
-  check.names.add("customBackoff")
-  if (customBackoff !== undefined) input.customBackoff = named(callable(check, "customBackoff", customBackoff))
-  const addsRetryAfter = flag(check, "addRetryAfter", addRetryAfter)
-  const maxHintMillis = duration("maxRetryAfter", options.maxRetryAfter, 20_000)
-  rejectUnknown(check, options)
-  return fromSource("JavaScriptV2.backoff", input, (failing) => {
+  const { addRetryAfter, baseMillis, maxRetryAfterMillis } = Valid.validOptions(check, backoffOptions, options)
+  const { customBackoff } = options
+  if (customBackoff !== undefined) {
+    check.input.customBackoff = named(callable(check, "customBackoff", customBackoff))
+  }
+  const backoff = delayOf(baseMillis, customBackoff)
+  return fromSource("JavaScriptV2.backoff", check.input, (failing) => {
     if (Option.isSome(redirects(failing.error))) return 0
     const delay = backoff(failing)
     if (delay < 0) return noDelay
-    return addsRetryAfter ? delay + Math.min(hintMillis(failing), maxHintMillis) : delay
+    return addRetryAfter ? delay + Math.min(hintMillis(failing), maxRetryAfterMillis) : delay
   })
 }
-
-const hintMillis = ({ info }: Failing): number =>
-  info?.retryAfter === undefined ? 0 : Duration.toMillis(info.retryAfter)
 
 /**
  * Waits `random * 2^n * base`, `n` the retries made so far, from 0: the delays of {@link policy}. They end when a
@@ -115,10 +118,10 @@ export const backoff = (options: BackoffOptions = {}): RetryPolicy.RetryPolicy =
  */
 export const policy = (options: Options = {}): RetryPolicy.RetryPolicy => {
   const check = checksOf("JavaScriptV2.policy", options)
-  const { maxRetries, ...backoff } = options
-  const retries = checks("JavaScriptV2.policy").count("maxRetries", maxRetries, 0, 3)
-  check.names.add("maxRetries")
-  return backoffOf(check, backoff).pipe(
+  const retries = check.count("maxRetries", options.maxRetries, 0, 3)
+  // It is no option of the delays, which show those that they have.
+  delete check.input.maxRetries
+  return backoffOf(check, options).pipe(
     RetryPolicy.maxAttempts(retries + 1),
     RetryPolicy.whileRetryable
   )
@@ -167,16 +170,14 @@ const codesOf = (error: unknown): ReadonlyArray<unknown> => [
 const hasCode = (error: unknown, set: ReadonlySet<unknown>): boolean => codesOf(error).some((code) => set.has(code))
 
 const headerOf = (error: unknown, name: string): unknown => {
-  const headers = get(get(error, "$response") ?? get(error, "response") ?? error, "headers")
-  return typeof headers === "object" && headers !== null
-    ? headerIn(headers)(name) ?? undefined
-    : undefined
+  const headers = headersOf(error)
+  return headers && headerIn(headers)(name)
 }
 
 const isRedirect = (error: unknown): boolean => {
   if (get(error, "redirect") === true) return true
   const status = statusOf(error) ?? 0
-  return status >= 300 && status < 400 && headerOf(error, "location") !== undefined
+  return status >= 300 && status < 400 && (headerOf(error, "location") ?? undefined) !== undefined
 }
 
 const redirects = RetryClassifier.followingCause((error) =>
@@ -230,9 +231,7 @@ const service: RetryClassifier.RetryClassifier = (error) =>
  * @category constructors
  * @since 0.1.0
  */
-export const classifier: RetryClassifier.RetryClassifier = /* @__PURE__ */ withTransport(
-  /* @__PURE__ */ RetryClassifier.chain([RetryClassifier.carried, service, RetryClassifier.network])
-)
+export const classifier: RetryClassifier.RetryClassifier = /* @__PURE__ */ olderSdk(service)
 
 /**
  * What the SDK retries if its `correctClockSkew` is set: what {@link classifier} retries, and six codes for clock skew.

@@ -13,14 +13,15 @@ import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type { Delay, Failing } from "../../engine/delay.ts"
 import { fromSource } from "../../engine/policy/policy.ts"
-import { checksOf, rejectUnknown } from "../../internal/checks.ts"
+import { checksOf } from "../../internal/checks.ts"
 import * as codes from "../../internal/classification/errorCodes.ts"
 import { statusOf } from "../../internal/classification/wire.ts"
+import { count, positiveDuration, validOptions } from "../../internal/options.ts"
 import { get, short } from "../../internal/tryGet.ts"
 import * as RetryClassifier from "../../RetryClassifier.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
 import * as RetryPolicy from "../../RetryPolicy.ts"
-import { throttlingBut, withTransport } from "../internal/classifiers.ts"
+import { olderSdk, throttlingBut } from "../internal/classifiers.ts"
 
 /** From here on the ceiling stays the same, capped or not: in the SDK the shift would overflow. */
 const maxExponent = 30
@@ -46,17 +47,16 @@ export interface BackoffOptions {
   readonly maxBackoff: Duration.Input
 }
 
+const backoffOptions = { baseDelay: positiveDuration(), maxBackoff: positiveDuration() }
+
 const backoff = (
   tag: string,
   options: BackoffOptions,
   delayOf: (ceiling: Ceiling) => Delay
 ): RetryPolicy.RetryPolicy => {
   const check = checksOf(tag, options)
-  const { input: names, positiveDuration } = check
-  const baseMillis = positiveDuration("baseDelay", options.baseDelay)
-  const ceiling = ceilingOf(baseMillis, positiveDuration("maxBackoff", options.maxBackoff))
-  rejectUnknown(check, options)
-  return fromSource(tag, names, delayOf(ceiling))
+  const { baseDelayMillis, maxBackoffMillis } = validOptions(check, backoffOptions, options)
+  return fromSource(tag, check.input, delayOf(ceilingOf(baseDelayMillis, maxBackoffMillis)))
 }
 
 /**
@@ -120,6 +120,13 @@ export interface Options {
   readonly maxRetries?: number | undefined
 }
 
+const policyOptions = {
+  baseDelay: positiveDuration(100),
+  throttledBaseDelay: positiveDuration(500),
+  maxBackoff: positiveDuration(20_000),
+  maxRetries: count(0, 3)
+}
+
 /**
  * Makes a policy of the SDK: {@link fullJitterBackoff} from `baseDelay`, and after a throttle
  * {@link equalJitterBackoff} from `throttledBaseDelay`. Both share one retry count.
@@ -139,16 +146,11 @@ export interface Options {
  * @since 0.1.0
  */
 export const policy = (options: Options = {}): RetryPolicy.RetryPolicy => {
-  const check = checksOf("JavaV1.policy", options)
-  const { baseDelay = 100, maxBackoff = 20_000, maxRetries = 3, throttledBaseDelay = 500 } = options
-  check.positiveDuration("maxBackoff", maxBackoff)
-  check.positiveDuration("baseDelay", baseDelay)
-  check.positiveDuration("throttledBaseDelay", throttledBaseDelay)
-  const retries = check.count("maxRetries", maxRetries, 0)
-  rejectUnknown(check, options)
-  return fullJitterBackoff({ baseDelay, maxBackoff }).pipe(
-    RetryPolicy.whenThrottled(equalJitterBackoff({ baseDelay: throttledBaseDelay, maxBackoff })),
-    RetryPolicy.maxAttempts(retries + 1),
+  const valid = validOptions(checksOf("JavaV1.policy", options), policyOptions, options)
+  const maxBackoff = valid.maxBackoffMillis
+  return fullJitterBackoff({ baseDelay: valid.baseDelayMillis, maxBackoff }).pipe(
+    RetryPolicy.whenThrottled(equalJitterBackoff({ baseDelay: valid.throttledBaseDelayMillis, maxBackoff })),
+    RetryPolicy.maxAttempts(valid.maxRetries + 1),
     RetryPolicy.whileRetryable
   )
 }
@@ -224,9 +226,7 @@ const service: RetryClassifier.RetryClassifier = (error) => {
  * @category constructors
  * @since 0.1.0
  */
-export const classifier: RetryClassifier.RetryClassifier = /* @__PURE__ */ withTransport(
-  /* @__PURE__ */ RetryClassifier.chain([RetryClassifier.carried, service, RetryClassifier.network])
-)
+export const classifier: RetryClassifier.RetryClassifier = /* @__PURE__ */ olderSdk(service)
 
 /**
  * A layer that sets the {@link classifier} of the SDK.

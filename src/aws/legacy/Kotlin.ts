@@ -29,14 +29,17 @@ import * as Option from "effect/Option"
 import * as Delays from "../../engine/delay.ts"
 import { fromSource } from "../../engine/policy/policy.ts"
 import * as Limiter from "../../gates/AdaptiveRateLimiter.ts"
-import { also, type Checks, checksOf, flag, rejectUnknown } from "../../internal/checks.ts"
+import { also, type Checks, checks, checksOf } from "../../internal/checks.ts"
 import * as codes from "../../internal/classification/errorCodes.ts"
+import { statusOf } from "../../internal/classification/wire.ts"
 import { isObject } from "../../internal/invalidField.ts"
-import { get } from "../../internal/tryGet.ts"
+import * as Options from "../../internal/options.ts"
+import { get, look } from "../../internal/tryGet.ts"
 import * as RetryClassifier from "../../RetryClassifier.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
 import * as RetryPolicy from "../../RetryPolicy.ts"
 import * as RetryQuota from "../../RetryQuota.ts"
+import { asTimeout } from "../internal/classifiers.ts"
 
 /** Which of Kotlin's two sets of defaults applies. */
 interface Preset {
@@ -169,93 +172,74 @@ export interface RetryStrategy<R, Err = never> {
 const classic = { initialDelay: 10, scaleFactor: 1.5, retryCost: 5, timeoutRetryCost: 10 }
 const new2026 = { initialDelay: 50, scaleFactor: 2, retryCost: 14, timeoutRetryCost: 5 }
 
-const bucketDefaults = {
-  useCircuitBreakerMode: true,
-  initialTryCost: 0,
-  initialTrySuccessIncrement: 1,
-  maxCapacity: 500,
-  refillUnitsPerSecond: 0
-}
-
-type Defined<A> = { readonly [K in keyof A]: Exclude<A[K], undefined> }
-
-/** A part of a strategy, whose behavior is that of the strategy unless it says otherwise. */
-const partOf = <A extends Preset>(check: Checks, name: string, config = {} as A, whole: Preset): Defined<A> => {
-  if (!isObject(config)) return check.reject(name, config, "an object")
-  const settings = Object.entries(config).filter(([, value]) => value !== undefined)
-  return Object.fromEntries([["useNewRetries", whole.useNewRetries], ...settings]) as unknown as Defined<A>
-}
+/** The checks of a part of a strategy. */
+const partOf = (check: Checks, name: string, config: object): Checks =>
+  isObject(config) ? checks(check.tag, `${name}.`) : check.reject(name, config, "an object")
 
 /** The layer of the quota, and what retries take from it. */
-const bucketOf = (check: Checks, config: Defined<StandardRetryTokenBucketConfig>) => {
-  const path = "tokenBucket."
-  const isNew = flag(check, `${path}useNewRetries`, config.useNewRetries)
-  const {
-    initialTryCost,
-    initialTrySuccessIncrement,
-    maxCapacity,
-    refillUnitsPerSecond,
-    retryCost,
-    timeoutRetryCost,
-    useCircuitBreakerMode
-  } = { ...bucketDefaults, ...isNew ? new2026 : classic, ...config }
-  const capacity = check.between(`${path}maxCapacity`, maxCapacity, 1, Number.MAX_SAFE_INTEGER)
-  const refillPerSecond = check.amount(`${path}refillUnitsPerSecond`, refillUnitsPerSecond)
-  const waits = !flag(check, `${path}useCircuitBreakerMode`, useCircuitBreakerMode) && refillPerSecond > 0
+const bucketOf = (check: Checks, config: StandardRetryTokenBucketConfig, ofStrategy: boolean) => {
+  const { maxCapacity, refillUnitsPerSecond, useCircuitBreakerMode, useNewRetries } = Options.readOptions(check, {
+    useNewRetries: Options.flag(ofStrategy),
+    useCircuitBreakerMode: Options.flag(true),
+    maxCapacity: Options.between(1, Number.MAX_SAFE_INTEGER, 500),
+    refillUnitsPerSecond: Options.amount(0)
+  }, config)
+  const waits = !useCircuitBreakerMode && refillUnitsPerSecond > 0
   // An amount above the capacity would wait forever.
-  const most = waits ? capacity : Number.MAX_VALUE
-  const cost = check.between(`${path}retryCost`, retryCost, 0, most)
-  const throttlingCost = check.between(`${path}timeoutRetryCost`, timeoutRetryCost, 0, most)
+  const most = waits ? maxCapacity : Number.MAX_VALUE
+  const preset = useNewRetries ? new2026 : classic
+  const { retryCost: cost, timeoutRetryCost: throttlingCost, ...first } = Options.validOptions(check, {
+    retryCost: Options.between(0, most, preset.retryCost),
+    timeoutRetryCost: Options.between(0, most, preset.timeoutRetryCost),
+    initialTryCost: Options.between(0, maxCapacity, 0),
+    initialTrySuccessIncrement: Options.between(0, maxCapacity, 1)
+  }, config)
   const layer = RetryQuota.layer({
-    capacity,
-    refillPerSecond,
-    firstAttemptCost: check.between(`${path}initialTryCost`, initialTryCost, 0, capacity),
-    successIncrement: check.between(`${path}initialTrySuccessIncrement`, initialTrySuccessIncrement, 0, capacity),
+    capacity: maxCapacity,
+    refillPerSecond: refillUnitsPerSecond,
+    firstAttemptCost: first.initialTryCost,
+    successIncrement: first.initialTrySuccessIncrement,
     onExceeded: waits ? "wait" : "stop"
   })
-  return rejectUnknown(check, config, {
-    layer,
-    costs: { cost, throttlingCost, timeoutCost: isNew ? cost : throttlingCost }
-  }, path)
+  return { layer, costs: { cost, throttlingCost, timeoutCost: useNewRetries ? cost : throttlingCost } }
 }
 
-const capOf = (check: Checks, field: string, maxBackoff: Duration.Input | undefined): number => {
-  const duration = maxBackoff === undefined ? undefined : Option.getOrUndefined(Duration.fromInput(maxBackoff))
-  if (duration === undefined || Duration.toMillis(duration) !== Infinity) {
-    return check.duration(field, maxBackoff, 20_000)
+const isInfinite = (duration: Duration.Input | undefined): boolean =>
+  look(() => Duration.toMillis(Duration.fromInputUnsafe(duration!))) === Infinity
+
+/** A finite duration of at least 0, or infinite for no cap. */
+const capOption: Options.Option<"duration", Duration.Input, number> = {
+  kind: "duration",
+  read: (check, field, value) => {
+    if (!isInfinite(value)) return check.duration(field, value, 20_000)
+    check.input[field] = "Infinity"
+    return Infinity
   }
-  check.names.add(field)
-  check.input[field] = "Infinity"
-  return Infinity
 }
 
 const delaysOf = (
   check: Checks,
   config: ExponentialBackoffWithJitterConfig,
-  path: "" | "delayProvider."
+  ofStrategy?: boolean
 ): RetryPolicy.RetryPolicy => {
-  const preset = config.useNewRetries ? new2026 : classic
-  const { jitter = 1, scaleFactor = preset.scaleFactor } = config
-  const base = check.duration(`${path}initialDelay`, config.initialDelay, preset.initialDelay)
-  const factor = check.between(`${path}scaleFactor`, scaleFactor, 1, Number.MAX_VALUE)
-  const share = check.between(`${path}jitter`, jitter, 0, 1)
-  const cap = capOf(check, `${path}maxBackoff`, config.maxBackoff)
-  const throttlingBase = check.duration(`${path}throttlingBaseDelay`, config.throttlingBaseDelay, 1000)
-  const overshoot = check.duration(`${path}retryAfterMaxOvershoot`, config.retryAfterMaxOvershoot, 5000)
-  flag(check, `${path}useNewRetries`, config.useNewRetries)
-  rejectUnknown(check, config, undefined, path)
-  // The given options, without the defaults.
-  const input = Object.fromEntries(
-    Object.entries(check.input)
-      .map(([field, value]) => [field.slice(path.length), value] as const)
-      .filter(([name]) => config[name as keyof typeof config] !== undefined)
-  )
-  return fromSource("Kotlin.exponentialBackoffWithJitter", input, ({ info, random, step }) => {
-    const ceiling = Math.min(cap, Delays.exponential(info?.throttling ? throttlingBase : base, factor)(step))
-    const delay = share === 0 ? ceiling : ceiling * (1 - share * random.nextDoubleUnsafe())
-    const whole = Math.trunc(delay)
-    if (info?.retryAfter === undefined) return whole
-    return Math.max(whole, Math.min(Duration.toMillis(info.retryAfter), Math.trunc(delay + overshoot)))
+  const { useNewRetries = ofStrategy } = config
+  const preset = useNewRetries ? new2026 : classic
+  const { jitter = 1, scaleFactor = preset.scaleFactor, ...millis } = Options.validOptions(check, {
+    initialDelay: Options.duration(preset.initialDelay),
+    scaleFactor: Options.optional(Options.factor(preset.scaleFactor)),
+    jitter: Options.optional(Options.share(1)),
+    maxBackoff: capOption,
+    throttlingBaseDelay: Options.duration(1000),
+    retryAfterMaxOvershoot: Options.duration(5000),
+    useNewRetries: Options.flag(useNewRetries)
+  }, config)
+  const ceiling = Delays.exponential(millis.initialDelayMillis, scaleFactor)
+  const throttledCeiling = Delays.exponential(millis.throttlingBaseDelayMillis, scaleFactor)
+  const withHint = Delays.honoring(Infinity, millis.retryAfterMaxOvershootMillis, false)
+  return fromSource("Kotlin.exponentialBackoffWithJitter", check.input, (failing) => {
+    const { info, random, step } = failing
+    const most = Math.min(millis.maxBackoffMillis, info?.throttling ? throttledCeiling(step) : ceiling(step))
+    return withHint(Math.trunc(most * (1 - jitter * random.nextDoubleUnsafe())), failing)
   })
 }
 
@@ -275,7 +259,15 @@ const delaysOf = (
  */
 export const exponentialBackoffWithJitter = (
   config: ExponentialBackoffWithJitterConfig = {}
-): RetryPolicy.RetryPolicy => delaysOf(checksOf("Kotlin.exponentialBackoffWithJitter", config), config, "")
+): RetryPolicy.RetryPolicy => delaysOf(checksOf("Kotlin.exponentialBackoffWithJitter", config), config)
+
+const strategyOptions = {
+  useNewRetries: Options.flag(),
+  maxAttempts: Options.count(1, 3),
+  tokenBucket: Options.inCode,
+  delayProvider: Options.inCode,
+  enableLongPollingBackoff: Options.flag()
+}
 
 const strategyOf = (
   constructorName: string,
@@ -283,13 +275,12 @@ const strategyOf = (
   ...others: ReadonlyArray<string>
 ): RetryStrategy<RetryQuota.RetryQuota> => {
   const check = checksOf(constructorName, config)
-  flag(check, "useNewRetries", config.useNewRetries)
-  const longPolling = flag(check, "enableLongPollingBackoff", config.enableLongPollingBackoff)
-  const maxAttempts = check.count("maxAttempts", config.maxAttempts, 1, 3)
-  also(check, "tokenBucket", "delayProvider", ...others)
-  rejectUnknown(check, config)
-  const { costs, layer } = bucketOf(check, partOf(check, "tokenBucket", config.tokenBucket, config))
-  const delays = delaysOf(check, partOf(check, "delayProvider", config.delayProvider, config), "delayProvider.")
+  also(check, ...others)
+  const valid = Options.validOptions(check, strategyOptions, config)
+  const { enableLongPollingBackoff: longPolling, maxAttempts, useNewRetries } = valid
+  const { delayProvider = {}, tokenBucket = {} } = config
+  const { costs, layer } = bucketOf(partOf(check, "tokenBucket", tokenBucket), tokenBucket, useNewRetries)
+  const delays = delaysOf(partOf(check, "delayProvider", delayProvider), delayProvider, useNewRetries)
   const policy = delays.pipe(
     RetryPolicy.maxAttempts(maxAttempts),
     RetryPolicy.whileRetryable,
@@ -337,8 +328,7 @@ export const adaptiveRetryStrategy = (
 }
 
 /** Represents Kotlin's error type `Transient`. */
-const asTransient = (info: RetryInfo.RetryInfo): RetryInfo.RetryInfo =>
-  info.throttling || info.safety === "No" ? info : { ...info, timeout: true }
+const asTransient = (info: RetryInfo.RetryInfo): RetryInfo.RetryInfo => asTimeout(info, true)
 
 /** Errors that carry facts: service errors (`ServerSide`, `ClientSide`) by their fault, otherwise `Transient`. */
 const carried: RetryClassifier.RetryClassifier = (error) =>
@@ -346,23 +336,19 @@ const carried: RetryClassifier.RetryClassifier = (error) =>
 
 const transientCodes = /* @__PURE__ */ new Set<unknown>([...codes.awsTransientCodes, "IDPCommunicationError"])
 
-const transientCode = (error: unknown): boolean =>
-  transientCodes.has(get(error, "name")) || transientCodes.has(get(error, "Code"))
-
-const transientStatus = (error: unknown): boolean =>
-  codes.awsTransientStatuses.has(get(get(error, "$metadata"), "httpStatusCode") as number)
+const hasTransientCode = (error: unknown): boolean => codes.codesOf(error).some((code) => transientCodes.has(code))
 
 /** Errors that the service's model calls retryable, and whose code and status say nothing more. */
-const modelled: RetryClassifier.RetryClassifier = (error) =>
-  get(error, "$retryable") === undefined || transientCode(error) || transientStatus(error)
-    ? Option.none()
-    : RetryClassifier.aws(error)
+const modelled: RetryClassifier.RetryClassifier = (error) => {
+  const isTransient = hasTransientCode(error) || codes.awsTransientStatuses.has(statusOf(error)!)
+  return isTransient || get(error, "$retryable") === undefined ? Option.none() : RetryClassifier.aws(error)
+}
 
 /** The default classifier without causes, and the one code it does not know. */
 const others = /* @__PURE__ */ RetryClassifier.chain([
   RetryClassifier.effectErrors,
   RetryClassifier.aws,
-  (error) => transientCode(error) ? Option.some(RetryInfo.transient) : Option.none(),
+  (error) => hasTransientCode(error) ? Option.some(RetryInfo.transient) : Option.none(),
   RetryClassifier.httpStatus,
   RetryClassifier.network,
   RetryClassifier.grpc

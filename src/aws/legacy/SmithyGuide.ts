@@ -10,17 +10,19 @@
  * @since 0.1.0
  */
 
-import type * as Context from "effect/Context"
-import * as Duration from "effect/Duration"
-import * as Effect from "effect/Effect"
+import type * as Duration from "effect/Duration"
+import type * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { type Compiled, free } from "../../engine/compiled.ts"
-import { exponential, type Failing, fullJitter, maxDelayMillis } from "../../engine/delay.ts"
-import { checks, checksOf, flag, rejectUnknown } from "../../internal/checks.ts"
+import { exponential, fullJitter } from "../../engine/delay.ts"
+import { withServices } from "../../engine/policy/providedPolicy.ts"
+import { checks, checksOf } from "../../internal/checks.ts"
 import * as Traits from "../../internal/classification/smithyTraits.ts"
+import { amount, count, flag, positiveDuration, validOptions } from "../../internal/options.ts"
 import { faultOf } from "../../RetryInfo.ts"
 import type { RetryQuota } from "../../RetryQuota.ts"
+import { hintMillis } from "../internal/classifiers.ts"
 import { type Service, Strategy } from "../internal/tokenStrategy.ts"
 import { RetryStrategy } from "../RetryStrategy.ts"
 
@@ -52,11 +54,9 @@ export const retryable = (
     /** The service asked for less traffic. Default `false`. */
     readonly throttling?: boolean | undefined
   } = {}
-): { readonly [Traits.retryableKey]: { readonly throttling: boolean } } => {
-  const check = checksOf("SmithyGuide.retryable", options)
-  const throttling = flag(check, "throttling", options.throttling)
-  return rejectUnknown(check, options, { [Traits.retryableKey]: { throttling } })
-}
+): { readonly [Traits.retryableKey]: { readonly throttling: boolean } } => ({
+  [Traits.retryableKey]: validOptions(checksOf("SmithyGuide.retryable", options), { throttling: flag() }, options)
+})
 
 /**
  * The trait `@error`: annotations that say who is at fault for the errors of a `Schema.TaggedError` class. Throws
@@ -140,26 +140,27 @@ export const april2026 = {
   scale: 0.05
 } as const satisfies Options
 
-const hintMillis = ({ info }: Failing): number =>
-  info?.retryAfter === undefined ? 0 : Math.min(Duration.toMillis(info.retryAfter), maxDelayMillis)
+const optionRecord = {
+  retryCost: amount(april2026.retryCost),
+  timeoutCost: amount(april2026.timeoutCost),
+  throttlingCost: amount(april2026.throttlingCost),
+  successRefund: amount(april2026.successRefund),
+  maxAttempts: count(1, april2026.maxAttempts),
+  maxBackoff: positiveDuration(20_000),
+  scale: amount(april2026.scale)
+}
 
 /** The guide's example as a policy, with its own refund rule. */
 const compiledOf = (options: Options): Compiled => {
   const check = checksOf("SmithyGuide.make", options)
-  const cost = check.amount("retryCost", options.retryCost, april2026.retryCost)
-  const timeoutCost = check.amount("timeoutCost", options.timeoutCost, april2026.timeoutCost)
-  const throttlingCost = check.amount("throttlingCost", options.throttlingCost, april2026.throttlingCost)
-  const refund = check.amount("successRefund", options.successRefund, april2026.successRefund)
-  const maxAttempts = check.count("maxAttempts", options.maxAttempts ?? april2026.maxAttempts, 1)
-  const maxBackoff = check.positiveDuration("maxBackoff", options.maxBackoff ?? april2026.maxBackoff)
-  const scale = check.amount("scale", options.scale, april2026.scale)
-  rejectUnknown(check, options)
+  const { maxAttempts, maxBackoffMillis, scale, ...valid } = validOptions(check, optionRecord, options)
+  const { retryCost: cost, successRefund: refund, throttlingCost, timeoutCost } = valid
   const seconds = exponential(1000, 2)
   return {
     ...free,
     nodes: [["SmithyGuide.make", check.input]],
     source: (failing) => {
-      const ceiling = Math.min(seconds(failing.attempt), maxBackoff)
+      const ceiling = Math.min(seconds(failing.attempt), maxBackoffMillis)
       const scaled = failing.info?.throttling ? ceiling : ceiling * scale
       return Math.max(fullJitter(scaled, failing.random.nextDoubleUnsafe()), hintMillis(failing))
     },
@@ -213,12 +214,8 @@ const compiledOf = (options: Options): Compiled => {
  * @category constructors
  * @since 0.1.0
  */
-export const make = (options: Options = {}): Effect.Effect<Service, never, RetryQuota> => {
-  const compiled = compiledOf(options)
-  return Effect.contextWith((context: Context.Context<RetryQuota>) =>
-    Effect.sync(() => new Strategy(compiled, context as Context.Context<never>))
-  )
-}
+export const make = (options: Options = {}): Effect.Effect<Service, never, RetryQuota> =>
+  withServices(compiledOf(options), (compiled, context) => new Strategy(compiled, context))
 
 /**
  * A layer with the example strategy of the guide: see {@link make}.

@@ -3,7 +3,7 @@ import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { also, type Checks, checksOf, rejectUnknown } from "../../internal/checks.ts"
+import { also, type Checks, checks, checksOf, rejectUnknown } from "../../internal/checks.ts"
 import { clockOf, monotonicMillis } from "../../internal/clock.ts"
 import { isObject } from "../../internal/invalidField.ts"
 import * as Cubic from "../../internal/math/cubic.ts"
@@ -60,10 +60,11 @@ export interface AdaptiveOptions extends Pick<Options.Valid<typeof limiterOption
 const restored = (check: Checks, restore: unknown): Cubic.Saved | undefined => {
   if (restore === undefined) return undefined
   if (!isObject(restore)) return check.reject("restore", restore, "an object")
+  const own = checks(check.tag, "restore.")
   const { enabled } = restore
-  if (typeof enabled !== "boolean") return check.reject("restore.enabled", enabled, "true or false")
-  also(check, ...["enabled", "maxCapacity", "timeWindow", "waiting"].map((name) => `restore.${name}`))
-  const amount = (field: string) => check.amount(`restore.${field}`, restore[field] as number)
+  if (typeof enabled !== "boolean") return own.reject("enabled", enabled, "true or false")
+  also(own, "enabled", "maxCapacity", "timeWindow", "waiting")
+  const amount = (field: string) => own.amount(field, restore[field] as number)
   const saved = {
     enabled,
     tokens: amount("capacity"),
@@ -72,7 +73,7 @@ const restored = (check: Checks, restore: unknown): Cubic.Saved | undefined => {
     lastMaxRate: amount("lastMaxRate"),
     sinceThrottle: amount("sinceThrottle")
   }
-  return rejectUnknown(check, restore, saved, "restore.")
+  return rejectUnknown(own, restore, saved)
 }
 
 /** Options with their defaults, checked. */

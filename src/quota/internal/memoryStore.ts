@@ -1,7 +1,7 @@
 import type * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { type Checks, checksOf, rejectUnknown } from "../../internal/checks.ts"
+import { type Checks, checks, checksOf, rejectUnknown } from "../../internal/checks.ts"
 import { monotonicMillis } from "../../internal/clock.ts"
 import { isObject } from "../../internal/invalidField.ts"
 import * as Bucket from "../../internal/math/tokenBucket.ts"
@@ -29,9 +29,10 @@ const restored = (check: Checks, restore: StoreInput["restore"], initial: number
   check.names.add("restore")
   if (restore === undefined) return initial
   if (!isObject(restore)) return check.reject("restore", restore, "an object")
-  const before = check.positive("restore.capacity", restore.capacity)
-  const tokens = check.between("restore.tokens", restore.tokens, 0, before)
-  return rejectUnknown(check, restore, Math.min(capacity, tokens * (capacity / before)), "restore.")
+  const own = checks(check.tag, "restore.")
+  const before = own.positive("capacity", restore.capacity)
+  const tokens = own.between("tokens", restore.tokens, 0, before)
+  return rejectUnknown(own, restore, Math.min(capacity, tokens * (capacity / before)))
 }
 
 /** Options of a quota, with their defaults, checked. `check` may know others. */

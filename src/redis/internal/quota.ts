@@ -166,21 +166,21 @@ const hourMillis = 3_600_000
 
 /** The options of the fallback, given the tokens last seen. */
 const validFallback = (shared: StoreOptions, input: Fallback = {}): QuotaTerms["local"] => {
-  const check = checks(constructorName)
-  if (!isObject(input as unknown)) return check.reject("fallback", input, "an object")
-  const capacity = check.positive("fallback.capacity", input.capacity ?? shared.capacity)
+  if (!isObject(input as unknown)) return checks(constructorName).reject("fallback", input, "an object")
+  const check = checks(constructorName, "fallback.")
+  const capacity = check.positive("capacity", input.capacity ?? shared.capacity)
   if (capacity < shared.firstAttemptCost) {
-    check.reject("fallback.capacity", capacity, `at least the firstAttemptCost, ${shared.firstAttemptCost}`)
+    check.reject("capacity", capacity, `at least the firstAttemptCost, ${shared.firstAttemptCost}`)
   }
   const initial = input.initial === undefined
     ? undefined
-    : check.between("fallback.initial", input.initial, 0, capacity)
-  const refillPerSecond = check.amount("fallback.refillPerSecond", input.refillPerSecond ?? shared.refillPerSecond)
+    : check.between("initial", input.initial, 0, capacity)
+  const refillPerSecond = check.amount("refillPerSecond", input.refillPerSecond ?? shared.refillPerSecond)
   if (shared.onExceeded === "wait" && refillPerSecond === 0) {
-    check.reject("fallback.refillPerSecond", refillPerSecond, `above 0 when onExceeded is "wait"`)
+    check.reject("refillPerSecond", refillPerSecond, `above 0 when onExceeded is "wait"`)
   }
-  check.names.add("fallback.initial")
-  rejectUnknown(check, input, undefined, "fallback.")
+  check.names.add("initial")
+  rejectUnknown(check, input)
   const successIncrement = Math.min(shared.successIncrement, capacity)
   return (tokens) => ({
     ...shared,
