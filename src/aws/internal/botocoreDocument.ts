@@ -3,7 +3,8 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaParser from "effect/SchemaParser"
-import * as Struct from "effect/Struct"
+import { render } from "../../internal/format.ts"
+import { isObject } from "../../internal/invalidField.ts"
 
 type Path = ReadonlyArray<PropertyKey>
 
@@ -29,20 +30,14 @@ export class BotocoreLegacyError extends Data.TaggedError("BotocoreLegacyError")
 
 const shorten = (text: string, length: number) => text.length > length ? `${text.slice(0, length)}...` : text
 
-const render = (value: unknown): string => {
-  if (typeof value === "string") return JSON.stringify(shorten(value, 100))
-  if (typeof value === "function") return "a function"
-  return typeof value === "object" && value !== null ? "an object" : String(value)
-}
-
-/** What to keep of a value that may be huge, or have side effects when read. */
-export const summary = (value: unknown): unknown => {
-  if (typeof value === "string") return shorten(value, 100)
-  return typeof value === "object" && value !== null ? "an object" : value
-}
-
 const refuse = (path: Path, value: unknown, problem: string): never => {
   throw new BotocoreLegacyError({ path, value, problem })
+}
+
+/** Keeps only a summary of a value that may be huge, or have side effects when read. */
+const refuseUnread = (path: Path, value: unknown, problem: string): never => {
+  if (typeof value === "string") return refuse(path, shorten(value, 100), problem)
+  return refuse(path, typeof value === "object" && value !== null ? "an object" : value, problem)
 }
 
 /** The maximum levels of a document: the format has eight. */
@@ -61,19 +56,25 @@ interface Seen {
  * rejected before other code reads it.
  */
 const copy = (value: unknown, path: Path, seen: Seen): unknown => {
-  if (++seen.values > maxValues) refuse(path, summary(value), `Expected at most ${maxValues} values in all`)
+  if (++seen.values > maxValues) refuseUnread(path, value, `Expected at most ${maxValues} values in all`)
   if (typeof value === "string" && value.length > maxLength) {
-    refuse(path, summary(value), `Expected at most ${maxLength} characters`)
+    refuseUnread(path, value, `Expected at most ${maxLength} characters`)
   }
   if (typeof value !== "object" || value === null) return value
-  if (path.length >= maxDepth) refuse(path, summary(value), `Expected at most ${maxDepth} levels`)
-  return Array.isArray(value) ? copyArray(value, path, seen) : copyObject(value, path, seen)
+  if (path.length >= maxDepth) refuseUnread(path, value, `Expected at most ${maxDepth} levels`)
+  return Array.isArray(value)
+    ? Array.from({ length: value.length }, (_, index) => copy(value[index], [...path, index], seen))
+    : copyObject(value, path, seen)
 }
 
-const copyArray = (array: ReadonlyArray<unknown>, path: Path, seen: Seen): ReadonlyArray<unknown> => {
-  const copied: Array<unknown> = []
-  for (let index = 0; index < array.length; index++) copied.push(copy(array[index], [...path, index], seen))
-  return copied
+/** A copy of the document. An exception while it is read means that it is more than data. */
+const copyOf = (document: unknown): unknown => {
+  try {
+    return copy(document, [], { values: 0 })
+  } catch (error) {
+    if (error instanceof BotocoreLegacyError) throw error
+    return refuseUnread([], document, "Expected plain data")
+  }
 }
 
 const isPlain = (object: object): boolean => {
@@ -82,22 +83,20 @@ const isPlain = (object: object): boolean => {
 }
 
 const copyObject = (object: object, path: Path, seen: Seen): object => {
-  if (!isPlain(object)) refuse(path, summary(object), "Expected a plain object")
-  const copied: Record<string, unknown> = Object.create(null)
-  for (const key of Object.keys(object)) {
-    if (key.length > maxLength) refuse(path, summary(key), `Expected keys of at most ${maxLength} characters`)
+  if (!isPlain(object)) refuseUnread(path, object, "Expected a plain object")
+  const copied = Object.keys(object).map((key) => {
+    if (key.length > maxLength) refuseUnread(path, key, `Expected keys of at most ${maxLength} characters`)
     const value = (object as Record<string, unknown>)[key]
-    if (key in Object.prototype || key === "prototype") {
-      refuse([...path, key], summary(value), "Unexpected prototype name")
-    }
-    copied[key] = copy(value, [...path, key], seen)
-  }
-  return copied
+    const at = [...path, key]
+    if (key in Object.prototype || key === "prototype") refuseUnread(at, value, "Unexpected prototype name")
+    return [key, copy(value, at, seen)]
+  })
+  return Object.fromEntries(copied)
 }
 
 const Status = Schema.Int.check(Schema.isBetween({ minimum: 100, maximum: 599 }))
 
-const AppliesWhen = Schema.Struct({
+const Condition = Schema.Struct({
   response: Schema.optionalKey(Schema.Struct({
     http_status_code: Schema.optionalKey(Status),
     service_error_code: Schema.optionalKey(Schema.NonEmptyString),
@@ -105,31 +104,24 @@ const AppliesWhen = Schema.Struct({
   })),
   socket_errors: Schema.optionalKey(Schema.Array(Schema.Literal("GENERAL_CONNECTION_ERROR")))
 })
-type AppliesWhen = typeof AppliesWhen.Type
+type Condition = typeof Condition.Type
 
-const Policies = Schema.Record(
-  Schema.String,
-  Schema.Struct({ $ref: Schema.optionalKey(Schema.String), applies_when: Schema.optionalKey(AppliesWhen) })
-)
+const Policies = Schema.Record(Schema.String, Schema.Struct({ applies_when: Condition }))
+type Policies = typeof Policies.Type
 
-const Delay = Schema.Struct({
-  type: Schema.Literal("exponential"),
-  base: Schema.Union([Schema.Literal("rand"), Schema.Finite.check(Schema.isGreaterThan(0))]),
-  growth_factor: Schema.Finite.check(Schema.isGreaterThanOrEqualTo(1))
-})
-
-const Default = Schema.Struct({
+/** A section, once it is complete. */
+const Section = Schema.Struct({
   max_attempts: Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)),
-  delay: Delay,
+  delay: Schema.Struct({
+    type: Schema.Literal("exponential"),
+    base: Schema.Union([Schema.Literal("rand"), Schema.Finite.check(Schema.isGreaterThan(0))]),
+    growth_factor: Schema.Finite.check(Schema.isGreaterThanOrEqualTo(1))
+  }),
   policies: Policies
 })
 
-const optional = Struct.map(Schema.optionalKey)
-
-const Override = Schema.Struct({ ...Default.fields, delay: Delay.mapFields(optional) }).mapFields(optional)
-
 const Top = Schema.Struct({
-  definitions: Schema.optionalKey(Schema.Record(Schema.String, Schema.Struct({ applies_when: AppliesWhen }))),
+  definitions: Schema.optionalKey(Policies),
   retry: Schema.Record(Schema.String, Schema.Record(Schema.String, Schema.Unknown))
 })
 
@@ -150,8 +142,7 @@ const decoder = <S extends Schema.ConstraintDecoder<unknown>>(schema: S) => {
 }
 
 const decodeTop = decoder(Top)
-const decodeDefault = decoder(Default)
-const decodeOverride = decoder(Override)
+const decodeSection = decoder(Section)
 const decodeOperation = decoder(Schema.Struct({ policies: Policies }))
 
 /** What one policy retries. */
@@ -191,7 +182,7 @@ export interface Document {
 export const settingsOf = ({ fallback, services }: Document, service: string): Settings =>
   services.get(service) ?? fallback
 
-const responseRule = (response: NonNullable<AppliesWhen["response"]>, path: Path): Rule => {
+const responseRule = (response: NonNullable<Condition["response"]>, path: Path): Rule => {
   const { crc32body: header, http_status_code: status, service_error_code: code } = response
   if (header !== undefined) {
     return status === undefined && code === undefined
@@ -203,103 +194,83 @@ const responseRule = (response: NonNullable<AppliesWhen["response"]>, path: Path
     : { _tag: "Response", status, code }
 }
 
-const rulesOf = (condition: AppliesWhen, path: Path): ReadonlyArray<Rule> => {
+const rulesOf = (condition: Condition, path: Path): ReadonlyArray<Rule> => {
   const { response, socket_errors: socketErrors } = condition
   const rules: Array<Rule> = response === undefined ? [] : [responseRule(response, [...path, "response"])]
   if (socketErrors !== undefined && socketErrors.length > 0) rules.push({ _tag: "SocketErrors" })
   return rules.length > 0 ? rules : refuse(path, condition, "Expected response or socket_errors")
 }
 
-type Conditions = ReadonlyMap<string, AppliesWhen>
-
 const mapValues = <A, B>(record: { readonly [key: string]: A }, f: (value: A, key: string) => B): Map<string, B> =>
   new Map(Object.entries(record).map(([key, value]) => [key, f(value, key)]))
 
-/** The condition of a policy itself, or of the definition it refers to. */
-const ownCondition = (
-  { $ref, applies_when: own }: (typeof Policies.Type)[string],
-  definitions: Conditions,
-  path: Path
-): AppliesWhen => {
-  if ($ref === undefined) return own ?? refuse([...path, "applies_when"], undefined, "Missing key")
-  if (own !== undefined) refuse(path, { $ref, applies_when: own }, "Expected $ref to stand alone")
-  return definitions.get($ref) ?? refuse([...path, "$ref"], $ref, "Expected the name of a definition")
+const rulesByName = (policies: Policies, path: Path): Rules =>
+  mapValues(policies, ({ applies_when: when }, name) => rulesOf(when, [...path, "policies", name, "applies_when"]))
+
+/** The keys of both. Of those in both, objects are merged, and of anything else the second counts. */
+const merged = (first: unknown, second: unknown): unknown => {
+  if (!isObject(first) || !isObject(second)) return second
+  return { ...first, ...Object.fromEntries(mapValues(second, (value, key) => merged(first[key], value))) }
 }
 
-const merged = (inherited: AppliesWhen, own: AppliesWhen): AppliesWhen => ({
-  ...inherited,
-  ...own,
-  ...(own.response !== undefined && { response: { ...inherited.response, ...own.response } })
-})
+type Definitions = ReadonlyMap<unknown, Policies[string]>
 
-/** Policies with their references resolved, each overriding the policy of the same name that it inherits. */
-const conditionsOf = (
-  policies: typeof Policies.Type | undefined,
-  definitions: Conditions,
-  inherited: Conditions,
-  path: Path
-): Conditions =>
-  mapValues(
-    policies ?? {},
-    (policy, name) => merged(inherited.get(name) ?? {}, ownCondition(policy, definitions, [...path, name]))
+/** A policy, with the definition that it refers to in place of the reference. */
+const resolved = (policy: unknown, definitions: Definitions, path: Path): unknown => {
+  if (!isObject(policy) || !("$ref" in policy)) return policy
+  const { $ref, ...own } = policy
+  if ("applies_when" in own) refuse(path, policy, "Expected $ref to stand alone")
+  const definition = definitions.get($ref) ?? refuse([...path, "$ref"], $ref, "Expected the name of a definition")
+  return { ...own, ...definition }
+}
+
+/** A section whose policies are resolved, each merged with the one of the same name that it inherits. */
+const withPolicies = (section: unknown, inherited: Policies, definitions: Definitions, path: Path): unknown => {
+  if (!isObject(section) || !isObject(section.policies)) return section
+  const policies = mapValues(
+    section.policies,
+    (policy, name) => merged(inherited[name], resolved(policy, definitions, [...path, "policies", name]))
   )
-
-const rulesByName = (conditions: Conditions, path: Path): Rules =>
-  new Map(Array.from(conditions, ([name, when]) => [name, rulesOf(when, [...path, name, "applies_when"])]))
-
-const none: Conditions = new Map()
-
-/** What all services share. */
-interface Common {
-  readonly definitions: Conditions
-  readonly fallback: Settings
-  /** The policies of the default, before they became rules. */
-  readonly inherited: Conditions
+  return { ...section, policies: Object.fromEntries(policies) }
 }
 
-const commonOf = (section: unknown, definitions: Conditions): Common => {
-  const path = ["retry", "__default__"]
-  const { delay, max_attempts: maxAttempts, policies } = decodeDefault(section, path)
-  const inherited = conditionsOf(policies, definitions, none, [...path, "policies"])
-  const fallback: Settings = {
-    maxAttempts,
-    base: delay.base,
-    growthFactor: delay.growth_factor,
-    policies: rulesByName(inherited, [...path, "policies"]),
-    operations: new Map()
-  }
-  return { definitions, fallback, inherited }
-}
-
-const operationOf = (section: unknown, definitions: Conditions, path: Path): Rules => {
-  const { policies } = decodeOperation(section, path)
-  const at = [...path, "policies"]
-  return rulesByName(conditionsOf(policies, definitions, none, at), at)
-}
-
-const serviceOf = (
-  { __default__: override = {}, ...operations }: { readonly [section: string]: unknown },
-  { definitions, fallback, inherited }: Common,
-  path: Path
-): Settings => {
-  const at = [...path, "__default__"]
-  const { delay, max_attempts: maxAttempts = fallback.maxAttempts, policies } = decodeOverride(override, at)
-  const conditions = conditionsOf(policies, definitions, inherited, [...at, "policies"])
-  return {
-    maxAttempts,
-    base: delay?.base ?? fallback.base,
-    growthFactor: delay?.growth_factor ?? fallback.growthFactor,
-    policies: rulesByName(conditions, [...at, "policies"]),
-    operations: mapValues(operations, (section, name) => operationOf(section, definitions, [...path, name]))
-  }
-}
+const settingsFrom = (section: typeof Section.Type, path: Path, operations: Settings["operations"]): Settings => ({
+  maxAttempts: section.max_attempts,
+  base: section.delay.base,
+  growthFactor: section.delay.growth_factor,
+  policies: rulesByName(section.policies, path),
+  operations
+})
 
 /** Decodes a document, or throws a `BotocoreLegacyError`. Takes time linear in the document. */
 export const decodeUnsafe = (document: unknown): Document => {
-  const { definitions = {}, retry: { __default__, ...services } } = decodeTop(copy(document, [], { values: 0 }), [])
-  const common = commonOf(__default__, mapValues(definitions, ({ applies_when: when }) => when))
+  const { definitions: named = {}, retry } = decodeTop(copyOf(document), [])
+  const { __default__, ...services } = retry
+  const definitions = mapValues(named, (policy) => policy)
+  const at = ["retry", "__default__"]
+  const shared = decodeSection(withPolicies(__default__, {}, definitions, at), at)
+  const operationOf = (section: unknown, path: Path): Rules =>
+    rulesByName(decodeOperation(withPolicies(section, {}, definitions, path), path).policies, path)
   return {
-    fallback: common.fallback,
-    services: mapValues(services, (sections, name) => serviceOf(sections, common, ["retry", name]))
+    fallback: settingsFrom(shared, at, new Map()),
+    services: mapValues(services, ({ __default__: own = {}, ...operations }, name) => {
+      const path = ["retry", name, "__default__"]
+      const section = merged({ ...shared, policies: {} }, withPolicies(own, shared.policies, definitions, path))
+      const rules = mapValues(operations, (operation, key) => operationOf(operation, ["retry", name, key]))
+      return settingsFrom(decodeSection(section, path), path, rules)
+    })
+  }
+}
+
+const maxJsonLength = 1_000_000
+
+/** Reads the text of a document, or throws a `BotocoreLegacyError`. */
+export const parseUnsafe = (json: unknown): unknown => {
+  if (typeof json !== "string") return refuseUnread([], json, "Expected a string")
+  if (json.length > maxJsonLength) return refuseUnread([], json, `Expected at most ${maxJsonLength} characters`)
+  try {
+    return JSON.parse(json)
+  } catch {
+    return refuseUnread([], json, "Expected JSON")
   }
 }

@@ -15,29 +15,22 @@ import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Backoff from "../../Backoff.ts"
 import { maxDelayMillis } from "../../engine/delay.ts"
-import { also, checksOf, rejectUnknown } from "../../internal/checks.ts"
+import { checksOf } from "../../internal/checks.ts"
 import * as codes from "../../internal/classification/errorCodes.ts"
 import { headerIn, statusOf } from "../../internal/classification/wire.ts"
+import { count, inCode, optional, validOptions } from "../../internal/options.ts"
 import { get, short } from "../../internal/tryGet.ts"
 import * as RetryClassifier from "../../RetryClassifier.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
 import * as RetryPolicy from "../../RetryPolicy.ts"
-import {
-  BotocoreLegacyError,
-  decodeUnsafe,
-  type Document,
-  type Rule,
-  type Settings,
-  settingsOf,
-  summary
-} from "../internal/botocoreDocument.ts"
+import * as Documents from "../internal/botocoreDocument.ts"
+import type { BotocoreLegacyError, Document, Rule } from "../internal/botocoreDocument.ts"
+import { timedOut, transport } from "../internal/classifiers.ts"
 
 export { BotocoreLegacyError, type Document } from "../internal/botocoreDocument.ts"
 
-const refused = (document: unknown) => (cause: unknown): BotocoreLegacyError =>
-  cause instanceof BotocoreLegacyError
-    ? cause
-    : new BotocoreLegacyError({ path: [], value: summary(document), problem: "Expected plain data" })
+const decoding = (decode: () => Document): Effect.Effect<Document, BotocoreLegacyError> =>
+  Effect.try({ try: decode, catch: (error) => error as BotocoreLegacyError })
 
 /**
  * Decodes a document, as returned by `JSON.parse`.
@@ -68,9 +61,7 @@ const refused = (document: unknown) => (cause: unknown): BotocoreLegacyError =>
  * @since 0.1.0
  */
 export const decode = (document: unknown): Effect.Effect<Document, BotocoreLegacyError> =>
-  Effect.try({ try: () => decodeUnsafe(document), catch: refused(document) })
-
-const maxJsonLength = 1_000_000
+  decoding(() => Documents.decodeUnsafe(document))
 
 /**
  * Decodes a document from the text of a `_retry.json` file: at most 1,000,000 characters. Fails like {@link decode},
@@ -79,15 +70,8 @@ const maxJsonLength = 1_000_000
  * @category constructors
  * @since 0.1.0
  */
-export const decodeJson = (json: string): Effect.Effect<Document, BotocoreLegacyError> => {
-  const refuse = (problem: string) => Effect.fail(new BotocoreLegacyError({ path: [], value: summary(json), problem }))
-  if (typeof json !== "string") return refuse("Expected a string")
-  if (json.length > maxJsonLength) return refuse(`Expected at most ${maxJsonLength} characters`)
-  return Effect.matchEffect(Effect.try(() => JSON.parse(json) as unknown), {
-    onFailure: () => refuse("Expected JSON"),
-    onSuccess: decode
-  })
-}
+export const decodeJson = (json: string): Effect.Effect<Document, BotocoreLegacyError> =>
+  decoding(() => Documents.decodeUnsafe(Documents.parseUnsafe(json)))
 
 const onStatus = (http_status_code: number) => ({ applies_when: { response: { http_status_code } } })
 
@@ -171,7 +155,7 @@ export const documentJson: {
  * @category documents
  * @since 0.1.0
  */
-export const document: Document = decodeUnsafe(documentJson)
+export const document: Document = Documents.decodeUnsafe(documentJson)
 
 /**
  * A body whose CRC-32 differs from the one in a header of its response. Its own facts call it transient; a service of a
@@ -249,73 +233,44 @@ export interface Options {
   readonly operation?: string | undefined
 }
 
-const limitOf = (options: Options, documented: number): number => {
-  const check = checksOf("BotocoreLegacy.forService", options)
-  const { maxAttempts, maxRetries } = options
-  also(check, "maxAttempts", "maxRetries", "operation")
-  rejectUnknown(check, options)
-  const retries = maxRetries === undefined ? undefined : check.count("maxRetries", maxRetries, 0)
-  if (maxAttempts !== undefined) return check.count("maxAttempts", maxAttempts, 1)
-  return retries === undefined ? documented : retries + 1
-}
+const optionRecord = { maxAttempts: optional(count(1)), maxRetries: optional(count(0)), operation: inCode }
 
 const facts = {
   throttled: Option.some(RetryInfo.throttled()),
   client: Option.some(RetryInfo.make({ fault: "client" })),
   server: Option.some(RetryInfo.transient),
-  timedOut: Option.some(RetryInfo.timedOut),
-  veto: Option.some(RetryInfo.notRetryable),
-  none: Option.none<RetryInfo.RetryInfo>()
+  veto: Option.some(RetryInfo.notRetryable)
 }
 
-/** The statuses and headers named by rules. A status without codes is retried whatever the code. */
-interface Index {
-  readonly statuses: ReadonlyMap<number, ReadonlySet<string> | "any">
-  readonly headers: ReadonlySet<string>
-  readonly socketErrors: boolean
-}
-
-const indexOf = (rules: Iterable<Rule>): Index => {
-  const statuses = new Map<number, Set<string> | "any">()
-  const headers = new Set<string>()
-  let socketErrors = false
-  for (const rule of rules) {
-    if (rule._tag === "SocketErrors") socketErrors = true
-    else if (rule._tag === "Crc32") headers.add(rule.header)
-    else {
-      const codes = statuses.get(rule.status) ?? new Set<string>()
-      statuses.set(rule.status, rule.code === undefined || codes === "any" ? "any" : codes.add(rule.code))
-    }
-  }
-  return { statuses, headers, socketErrors }
-}
-
-const response = ({ statuses }: Index, status: number, error: unknown): Option.Option<RetryInfo.RetryInfo> => {
-  const wanted = statuses.get(status)
-  if (wanted === undefined) return facts.veto
+const response = (rules: ReadonlyArray<Rule>, status: number, error: unknown): Option.Option<RetryInfo.RetryInfo> => {
   const found = codes.codesOf(error)
-  if (wanted !== "any" && !found.some((code) => wanted.has(code as string))) return facts.veto
+  const isRetried = rules.some((rule) =>
+    rule._tag === "Response" && rule.status === status && (rule.code === undefined || found.includes(rule.code))
+  )
+  if (!isRetried) return facts.veto
   if (status === 429 || found.some((code) => codes.awsThrottlingCodes.has(code as string))) return facts.throttled
   return status >= 500 ? facts.server : facts.client
 }
 
 /** What botocore calls a general connection error: no connection, a broken one, or no response in time. */
-const connection: RetryClassifier.RetryClassifier = (error) => {
-  const tag = get(error, "_tag")
-  if (tag === "TimeoutError" || get(error, "name") === "TimeoutError") return facts.timedOut
-  if (tag === "HttpClientError" && get(get(error, "reason"), "_tag") === "TransportError") return facts.server
-  return RetryClassifier.network(error)
-}
+const connection = RetryClassifier.chain([timedOut, transport, RetryClassifier.network])
 
-const classifierOf = (index: Index): RetryClassifier.RetryClassifier =>
-  RetryClassifier.followingCause((error) => {
+const classifierOf = (rules: ReadonlyArray<Rule>): RetryClassifier.RetryClassifier => {
+  const checked = headersOf(rules)
+  const connects = rules.some(({ _tag }) => _tag === "SocketErrors")
+  return RetryClassifier.followingCause((error) => {
     if (get(error, "_tag") === "ChecksumError") {
-      return index.headers.has(get(error, "header") as string) ? facts.server : facts.veto
+      return checked.includes(get(error, "header") as string) ? facts.server : facts.veto
     }
     const status = statusOf(error)
-    if (status !== undefined) return response(index, status, error)
-    return index.socketErrors ? connection(error) : facts.none
+    if (status !== undefined) return response(rules, status, error)
+    return connects ? connection(error) : Option.none()
   })
+}
+
+/** The headers that rules compare with the body. */
+const headersOf = (rules: ReadonlyArray<Rule>): ReadonlyArray<string> =>
+  rules.flatMap((rule) => rule._tag === "Crc32" ? rule.header : [])
 
 const crcTable = Uint32Array.from({ length: 256 }, (_, byte) => {
   let crc = byte
@@ -330,7 +285,7 @@ const crc32 = (bytes: Uint8Array): number => {
   return (crc ^ 0xffffffff) >>> 0
 }
 
-const checkerOf = ({ headers: checked }: Index): ServiceRetry["checkBody"] => ({ body, headers }) =>
+const checkerOf = (checked: ReadonlyArray<string>): ServiceRetry["checkBody"] => ({ body, headers }) =>
   Effect.suspend(() => {
     const read = headerIn(headers)
     for (const header of checked) {
@@ -342,7 +297,7 @@ const checkerOf = ({ headers: checked }: Index): ServiceRetry["checkBody"] => ({
     return Effect.void
   })
 
-const policyOf = ({ base, growthFactor: factor }: Settings, maxAttempts: number): RetryPolicy.RetryPolicy =>
+const policyOf = ({ base, growthFactor: factor }: Documents.Settings, maxAttempts: number): RetryPolicy.RetryPolicy =>
   Backoff.exponential(base === "rand" ? 1000 : Math.min(base * 1000, maxDelayMillis), factor, {
     jitter: base === "rand" ? "full" : "none"
   }).pipe(
@@ -383,16 +338,20 @@ export const forService = (
   service: string,
   options: Options = {}
 ): ServiceRetry => {
-  const settings = settingsOf(document, service)
-  const attempts = limitOf(options, settings.maxAttempts)
-  const operation = options.operation === undefined ? undefined : settings.operations.get(options.operation)
+  const settings = Documents.settingsOf(document, service)
+  const { maxRetries = settings.maxAttempts - 1, maxAttempts = maxRetries + 1 } = validOptions(
+    checksOf("BotocoreLegacy.forService", options),
+    optionRecord,
+    options
+  )
   const policies = new Map([...document.fallback.policies, ...settings.policies])
-  const index = indexOf([...policies.values(), ...(operation?.values() ?? [])].flat())
-  const classifier = classifierOf(index)
+  const additional = settings.operations.get(options.operation!) ?? new Map()
+  const rules = [...policies.values(), ...additional.values()].flat()
+  const classifier = classifierOf(rules)
   return {
-    policy: policyOf(settings, attempts),
+    policy: policyOf(settings, maxAttempts),
     classifier,
     layer: RetryClassifier.layer(classifier),
-    checkBody: checkerOf(index)
+    checkBody: checkerOf(headersOf(rules))
   }
 }
