@@ -24,7 +24,8 @@ import * as Effect from "effect/Effect"
 import type * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Limiter from "../gates/AdaptiveRateLimiter.ts"
-import { also, type Checks, checksOf, rejectUnknown } from "../internal/checks.ts"
+import { checksOf } from "../internal/checks.ts"
+import { count, optional, validOptions, word } from "../internal/options.ts"
 import { short } from "../internal/tryGet.ts"
 import { InvalidOption } from "../InvalidOption.ts"
 import * as RetryClassifier from "../RetryClassifier.ts"
@@ -128,137 +129,109 @@ export interface AwsRetryConfig {
   readonly layer: Layer.Layer<RetryQuota.RetryQuota | Limiter.AdaptiveRateLimiter>
 }
 
-const readMode = (text: string): Mode | undefined => modes.find((mode) => mode === text)
-
 const readAttempts = (text: string): number | undefined => {
   const digits = text.trim()
   const attempts = Number(digits)
   return /^\d+$/.test(short(digits)) && Number.isSafeInteger(attempts) && attempts >= 1 ? attempts : undefined
 }
 
-const readFlag = (text: string): boolean | undefined => {
-  const word = text.trim().toLowerCase()
-  return word === "true" ? true : word === "false" ? false : undefined
-}
+const flags: ReadonlyMap<string, boolean> = new Map([["true", true], ["false", false]])
 
 type Failure = SharedConfig.AwsConfigError | Config.ConfigError
 
-/** A setting as found: text not parsed yet. */
-interface Found {
-  readonly text: string
-  readonly source: "environment" | "profile"
-  readonly at: string
-  /** How an error message for that place begins. */
-  readonly must: string
-}
-
-/** Looks up a property in the profile. */
-type Lookup = (property: string) => Effect.Effect<Found | undefined, Failure, FileSystem.FileSystem>
-
-/** Where a setting may be besides code, and how its text is parsed. */
-interface Place<A> {
+/** Where a setting may be, and how its text is parsed. */
+interface Place<out A> {
+  readonly option: keyof Options
   readonly variable: string
   readonly property?: string
   readonly read: (text: string) => A | undefined
   readonly expected: string
 }
 
-const words = (names: ReadonlyArray<string>) => names.map((word) => `"${word}"`).join(" or ")
+const words = (names: Iterable<string>) => Array.from(names, (word) => `"${word}"`).join(" or ")
 
-const places: {
-  readonly [Option in "mode" | "newRetries2026" | "maxAttempts"]: Place<NonNullable<Options[Option]>>
-} = {
-  mode: { variable: "AWS_RETRY_MODE", property: "retry_mode", read: readMode, expected: words(modes) },
-  newRetries2026: { variable: "AWS_NEW_RETRIES_2026", read: readFlag, expected: words(["true", "false"]) },
-  maxAttempts: {
-    variable: "AWS_MAX_ATTEMPTS",
-    property: "max_attempts",
-    read: readAttempts,
-    expected: `a whole number from 1 to ${Number.MAX_SAFE_INTEGER}`
-  }
+const modeAt: Place<Mode> = {
+  option: "mode",
+  variable: "AWS_RETRY_MODE",
+  property: "retry_mode",
+  read: (text) => modes.find((mode) => mode === text),
+  expected: words(modes)
 }
 
-const inEnvironment = (at: string): Effect.Effect<Found | undefined, Config.ConfigError> =>
-  Effect.map(
-    variable(at),
-    (text) => text === undefined ? undefined : { text, source: "environment", at, must: "must be" }
-  )
+const newRetriesAt: Place<boolean> = {
+  option: "newRetries2026",
+  variable: "AWS_NEW_RETRIES_2026",
+  read: (text) => flags.get(text.trim().toLowerCase()),
+  expected: words(flags.keys())
+}
 
-/** A lookup that reads the files on first use, and only once. */
+const attemptsAt: Place<number> = {
+  option: "maxAttempts",
+  variable: "AWS_MAX_ATTEMPTS",
+  property: "max_attempts",
+  read: readAttempts,
+  expected: `a whole number from 1 to ${Number.MAX_SAFE_INTEGER}`
+}
+
+/** The properties of the profile, in whichever file. */
 const profileOf = Effect.fnUntraced(function*({ configFile, credentialsFile, profile }: Options) {
-  const loaded = yield* Effect.cached(Effect.gen(function*() {
-    const name = unlessBlank(profile) ?? (yield* variable("AWS_PROFILE")) ?? "default"
-    const properties = (yield* SharedConfig.load({ configFile, credentialsFile })).profiles.get(name)
-    if (properties === undefined) yield* Effect.logDebug(`no profile ${JSON.stringify(name)} in the shared AWS files`)
-    return properties
-  }))
-  const lookup: Lookup = (property) =>
-    Effect.map(loaded, (properties) => {
-      const found = properties?.get(property)
-      return found === undefined || found.value === ""
-        ? undefined
-        : { text: found.value, source: "profile", at: `${found.path}:${found.line}`, must: `${property} must be` }
-    })
-  return lookup
+  const name = unlessBlank(profile) ?? (yield* variable("AWS_PROFILE")) ?? "default"
+  const properties = (yield* SharedConfig.load({ configFile, credentialsFile })).profiles.get(name)
+  if (properties === undefined) yield* Effect.logDebug(`no profile ${JSON.stringify(name)} in the shared AWS files`)
+  return properties
 })
+
+/** The setting of a text; of a file, where any line may hold a secret, an error does not show it. */
+const parsed = <A>({ expected, property, read }: Place<A>, text: string, at: string, line?: SharedConfig.Property) => {
+  const value = read(text)
+  if (value !== undefined) return Effect.succeed<Setting<A>>({ value, source: line ? "profile" : "environment", at })
+  const problem = line === undefined ? `must be ${expected}` : `${property} must be ${expected}`
+  return Effect.fail(new SharedConfig.AwsConfigError({ at, value: line === undefined ? text : undefined, problem }))
+}
 
 /** The first place that has the setting decides: those after it are not checked. */
-const find = Effect.fnUntraced(function*<Option extends keyof typeof places, A extends NonNullable<Options[Option]>>(
-  option: Option,
-  { [option]: code }: Options,
-  fallback: A,
-  lookup: Lookup
+const find = Effect.fnUntraced(function*<A>(
+  place: Place<A>,
+  options: Options,
+  fallback: NoInfer<A>,
+  profile: ReturnType<typeof profileOf>
 ): Effect.fn.Return<Setting<A>, Failure, FileSystem.FileSystem> {
+  const { option, property } = place
+  const code = options[option]
   if (code !== undefined) return { value: code as A, source: "code", at: option }
-  const { expected, property, read, variable } = places[option]
-  const found = (yield* inEnvironment(variable)) ?? (property === undefined ? undefined : yield* lookup(property))
-  if (found === undefined) return { value: fallback, source: "default", at: "default" }
-  const { at, must, source, text } = found
-  const value = read(text)
-  return value === undefined
-    ? yield* new SharedConfig.AwsConfigError({
-      at,
-      value: source === "environment" ? text : undefined,
-      problem: `${must} ${expected}`
-    })
-    : { value: value as A, source, at }
+  const inEnvironment = yield* variable(place.variable)
+  if (inEnvironment !== undefined) return yield* parsed(place, inEnvironment, place.variable)
+  const line = property === undefined ? undefined : (yield* profile)?.get(property)
+  return line === undefined || line.value === ""
+    ? { value: fallback, source: "default", at: "default" }
+    : yield* parsed(place, line.value, `${line.path}:${line.line}`, line)
 })
 
-const aBoolean = (check: Checks, field: string, value: unknown) =>
-  typeof value === "boolean" || check.reject(field, value, "a boolean")
+/** A value of a type. */
+const ofType = <A>(kind: "boolean" | "string") =>
+  optional<typeof kind, A, A>({
+    kind,
+    read: (check, field, value) => typeof value === kind ? value! : check.reject(field, value, `a ${kind}`)
+  })
 
-const aString = (check: Checks, field: string, value: unknown) =>
-  typeof value === "string" || check.reject(field, value, "a string")
+const text = ofType<string>("string")
 
-/** The requirements of each option, if set. */
-const rules: Readonly<Record<keyof Options, (check: Checks, field: string, value: any) => unknown>> = {
-  mode: (check, field, value) => check.oneOf(field, value, modes),
-  maxAttempts: (check, field, value) => check.count(field, value, 1),
-  newRetries2026: aBoolean,
-  profile: aString,
-  configFile: aString,
-  credentialsFile: aString,
-  service: aString,
-  operation: aString,
-  sendToken: (check, field, value) => check.oneOf(field, value, ["wait", "fail"])
+const optionRecord = {
+  mode: optional(word(...modes)),
+  maxAttempts: optional(count(1)),
+  newRetries2026: ofType<boolean>("boolean"),
+  profile: text,
+  configFile: text,
+  credentialsFile: text,
+  service: text,
+  operation: text,
+  sendToken: optional(word("wait", "fail"))
 }
 
 /** The options, each read once. */
-const validOptions = (input: Options): Options => {
-  const check = checksOf("AwsRetryConfig.make", input)
-  also(check, ...Object.keys(rules))
-  rejectUnknown(check, input)
-  const options: { [option: string]: unknown } = {}
-  for (const [option, rule] of Object.entries(rules)) {
-    const value = options[option] = input[option as keyof Options]
-    if (value !== undefined) rule(check, option, value)
-  }
-  return options
-}
-
 const validated = (input: Options): Effect.Effect<Options, InvalidOption> =>
   Effect.try({
-    try: () => validOptions(input),
+    try: () => validOptions(checksOf("AwsRetryConfig.make", input), optionRecord, input),
     catch: (error) =>
       error instanceof InvalidOption ? error : new InvalidOption({
         constructorName: "AwsRetryConfig.make",
@@ -283,38 +256,36 @@ type Settings = Pick<AwsRetryConfig, "mode" | "maxAttempts" | "newRetries2026">
 const settingsOf = Effect.fnUntraced(function*(
   options: Options
 ): Effect.fn.Return<Settings, Failure, FileSystem.FileSystem> {
-  const lookup = yield* profileOf(options)
-  const mode = yield* find<"mode", Mode>("mode", options, "standard", lookup)
-  const newRetries2026 = yield* find<"newRetries2026", boolean>("newRetries2026", options, false, lookup)
+  const profile = yield* Effect.cached(profileOf(options))
+  const mode = yield* find(modeAt, options, "standard", profile)
+  const newRetries2026 = yield* find(newRetriesAt, options, false, profile)
   const attempts = defaultAttempts(mode.value, newRetries2026.value, options)
-  const maxAttempts = yield* find<"maxAttempts", number>("maxAttempts", options, attempts, lookup)
+  const maxAttempts = yield* find(attemptsAt, options, attempts, profile)
   return { mode, newRetries2026, maxAttempts }
 })
 
-const legacy = (maxAttempts: number, options: Options): Pick<AwsRetryConfig, "policy" | "layer"> => {
-  const botocore = BotocoreLegacy.forService(BotocoreLegacy.document, prefixOf(options), { maxAttempts })
-  return {
-    policy: botocore.policy,
-    layer: Layer.mergeAll(RetryQuota.layer(), Limiter.layerUnlimited, botocore.layer)
-  }
+/** A policy, and the layer of its classifier. */
+interface Classified {
+  readonly policy: RetryPolicy.RetryPolicy<unknown, never, RetryQuota.RetryQuota>
+  readonly layer: Layer.Layer<never>
 }
 
-const made = (
-  { maxAttempts: { value: maxAttempts }, mode, newRetries2026 }: Settings,
-  options: Options
-): Pick<AwsRetryConfig, "policy" | "layer"> => {
-  if (mode.value === "legacy") return legacy(maxAttempts, options)
+type Made = Pick<AwsRetryConfig, "policy" | "layer">
+
+const made = ({ maxAttempts: { value: maxAttempts }, mode, newRetries2026 }: Settings, options: Options): Made => {
+  const { layer, policy }: Classified = mode.value === "legacy"
+    ? BotocoreLegacy.forService(BotocoreLegacy.document, prefixOf(options), { maxAttempts })
+    : {
+      policy: newRetries2026.value
+        ? Operations.make({ maxAttempts })(operationOf(options))
+        : Modes.standard({ maxAttempts }),
+      layer: RetryClassifier.layer(ReferenceClassifier.classifier)
+    }
   const isAdaptive = mode.value === "adaptive"
-  const standard = newRetries2026.value
-    ? Operations.make({ maxAttempts })(operationOf(options))
-    : Modes.standard({ maxAttempts })
+  const limiter = isAdaptive ? Limiter.layer({ onExceeded: options.sendToken }) : Limiter.layerUnlimited
   return {
-    policy: isAdaptive ? RetryPolicy.requires(standard, Limiter.AdaptiveRateLimiter) : standard,
-    layer: Layer.mergeAll(
-      RetryQuota.layer(),
-      isAdaptive ? Limiter.layer({ onExceeded: options.sendToken }) : Limiter.layerUnlimited,
-      RetryClassifier.layer(ReferenceClassifier.classifier)
-    )
+    policy: isAdaptive ? RetryPolicy.requires(policy, Limiter.AdaptiveRateLimiter) : policy,
+    layer: Layer.mergeAll(RetryQuota.layer(), limiter, layer)
   }
 }
 

@@ -39,8 +39,9 @@ import type * as Config from "effect/Config"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
-import { also, checksOf, rejectUnknown } from "../internal/checks.ts"
+import { checksOf } from "../internal/checks.ts"
 import { render } from "../internal/format.ts"
+import { inCode, validOptions } from "../internal/options.ts"
 import * as Files from "./internal/configFiles.ts"
 import type { Kind } from "./internal/configFiles.ts"
 
@@ -145,21 +146,26 @@ export const parse = (
 ): Effect.Effect<Profiles, AwsConfigError> =>
   Effect.suspend(() => {
     if (text.length > maxSize) return tooLarge(path, text.length, kind)
-    const parsed = Files.parse(text, path, kind)
-    return "problem" in parsed
-      ? Effect.fail(new AwsConfigError({ at: `${path}:${parsed.line}`, value: undefined, problem: parsed.problem }))
-      : Effect.succeed(parsed)
+    const reader = new Files.Reader(path, kind)
+    const lines = (text.startsWith("\uFEFF") ? text.slice(1) : text).split("\n")
+    for (const [index, line] of lines.entries()) {
+      const number = index + 1
+      const problem = reader.read(line.endsWith("\r") ? line.slice(0, -1) : line, number)
+      if (problem !== undefined) {
+        return Effect.fail(new AwsConfigError({ at: `${path}:${number}`, value: undefined, problem }))
+      }
+    }
+    return Effect.succeed(reader.finish())
   })
 
-const places = {
-  config: { option: "configFile", name: "AWS_CONFIG_FILE", home: "~/.aws/config" },
-  credentials: { option: "credentialsFile", name: "AWS_SHARED_CREDENTIALS_FILE", home: "~/.aws/credentials" }
-} as const
+const variables: { readonly [K in Kind]: string } = {
+  config: "AWS_CONFIG_FILE",
+  credentials: "AWS_SHARED_CREDENTIALS_FILE"
+}
 
 /** The path of a file: as given, else from the variable, else in the home directory. */
-const locate = Effect.fnUntraced(function*(kind: Kind, options: Options) {
-  const { home, name, option } = places[kind]
-  const path = Files.unlessBlank(options[option]) ?? (yield* Files.variable(name)) ?? home
+const locate = Effect.fnUntraced(function*(kind: Kind, given: string | undefined) {
+  const path = Files.unlessBlank(given) ?? (yield* Files.variable(variables[kind])) ?? `~/.aws/${kind}`
   if (!/^~[/\\]/.test(path)) return path
   const directory = (yield* Files.variable("HOME")) ?? (yield* Files.variable("USERPROFILE"))
   if (directory !== undefined) return directory + path.slice(1)
@@ -183,8 +189,8 @@ const read = (path: string, kind: Kind) =>
       Effect.as(Effect.logDebug(`AWS ${kind} file ${path} is skipped: ${error.message}`), ""))
   )
 
-const loaded = Effect.fnUntraced(function*(kind: Kind, options: Options) {
-  const path = yield* locate(kind, options)
+const loaded = Effect.fnUntraced(function*(kind: Kind, given: string | undefined) {
+  const path = yield* locate(kind, given)
   const profiles: Profiles = path === undefined ? new Map() : yield* parse(yield* read(path, kind), path, kind)
   return { path, profiles }
 })
@@ -221,11 +227,9 @@ const merged = (first: Profiles, second: Profiles): Profiles => {
 export const load = Effect.fnUntraced(function*(
   options: Options = {}
 ): Effect.fn.Return<SharedConfig, AwsConfigError | Config.ConfigError, FileSystem.FileSystem> {
-  const check = checksOf("SharedConfig.load", options)
-  also(check, "configFile", "credentialsFile")
-  rejectUnknown(check, options)
-  const config = yield* loaded("config", options)
-  const credentials = yield* loaded("credentials", options)
+  validOptions(checksOf("SharedConfig.load", options), { configFile: inCode, credentialsFile: inCode }, options)
+  const config = yield* loaded("config", options.configFile)
+  const credentials = yield* loaded("credentials", options.credentialsFile)
   return {
     configFile: config.path,
     credentialsFile: credentials.path,

@@ -22,17 +22,8 @@ export type Kind = "config" | "credentials"
 /** The properties of a profile, by lowercase name. */
 export type Profile = ReadonlyMap<string, Property>
 
-/** A line that AWS's rules reject. */
-interface Malformed {
-  readonly line: number
-  readonly problem: string
-}
-
-interface Open {
-  value: string
-  readonly path: string
-  readonly line: number
-}
+/** A property whose value may go on in the next line. */
+type Open = Property & { value: string }
 
 const isBlank = (char: string | undefined): boolean => char === " " || char === "\t"
 
@@ -60,15 +51,14 @@ const assignment = (line: string, what: string): readonly [name: string, value: 
 
 const isName = (name: string): boolean => /^[\w-]+$/.test(name)
 
-/** The name of a profile, possibly in quotes. */
-const profileName = /^(["']?)([\w\-/.%@:+]+)\1$/
-
-/** The profile name in a header of the config file; in the credentials file it is the whole header. */
-const withoutPrefix = (header: string): string | undefined =>
-  header.startsWith("profile") && isBlank(header["profile".length]) ? trim(header.slice("profile".length)) : undefined
+/** The headers of profiles, whose names may be in quotes. */
+const profileHeaders: { readonly [K in Kind]: RegExp } = {
+  config: /^profile[ \t]+(["']?)([\w\-/.%@:+]+)\1$/,
+  credentials: /^(["']?)([\w\-/.%@:+]+)\1$/
+}
 
 /** Reads the lines of a file one by one. Names from the file are used only as keys of maps. */
-class Reader {
+export class Reader {
   readonly profiles = new Map<string, Map<string, Open>>()
   /** The properties under `[default]`, which count only if there is no `[profile default]`. */
   private plainDefault: Map<string, Open> | undefined
@@ -102,12 +92,10 @@ class Reader {
   /** Where the properties go: those of a section that is not a profile are read and dropped. */
   private sectionOf(header: string): Map<string, Open> {
     if (header === "default") return this.plainDefault ??= new Map()
-    const inner = this.kind === "config" ? withoutPrefix(header) : header
-    const name = inner === undefined ? undefined : profileName.exec(inner)?.[2]
-    const found = name === undefined ? undefined : this.profiles.get(name)
-    if (found !== undefined) return found
-    const section = new Map<string, Open>()
-    if (name !== undefined) this.profiles.set(name, section)
+    const name = profileHeaders[this.kind].exec(header)?.[2]
+    if (name === undefined) return new Map()
+    const section = this.profiles.get(name) ?? new Map<string, Open>()
+    this.profiles.set(name, section)
     return section
   }
 
@@ -129,22 +117,4 @@ class Reader {
     this.property.value += `\n${text}`
     return typeof found === "string" ? found : undefined
   }
-}
-
-/**
- * The profiles of an AWS file, or its first malformed line. Takes time and memory linear in the text; never throws.
- */
-export const parse = (text: string, path: string, kind: Kind): ReadonlyMap<string, Profile> | Malformed => {
-  const reader = new Reader(path, kind)
-  let number = 0
-  let start = text.startsWith("\uFEFF") ? 1 : 0
-  while (start < text.length) {
-    const newline = text.indexOf("\n", start)
-    const end = newline < 0 ? text.length : newline
-    const line = text.slice(start, end > start && text[end - 1] === "\r" ? end - 1 : end)
-    const problem = reader.read(line, ++number)
-    if (problem !== undefined) return { line: number, problem }
-    start = end + 1
-  }
-  return reader.finish()
 }
