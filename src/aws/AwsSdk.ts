@@ -78,19 +78,11 @@ export interface SendOptions extends Omit<HttpHandlerOptions, "abortSignal"> {
  */
 export { StreamUsed } from "./internal/sdk/sendOnce.ts"
 
-/** The stream in the input of a send, and whether there will be no other. */
-interface Input {
-  readonly stream: object | undefined
-  readonly isLast: boolean
-}
-
 /** After a failed send: attaches the facts, and what the call's next send has to know, to the error. */
-const failed = (error: SdkError, sent: Sends.Sent, { isLast, stream }: Input): Effect.Effect<void> =>
+const failed = (error: SdkError, sent: Sends.Sent, stream: object | undefined, isLast: boolean): Effect.Effect<void> =>
   Effect.flatMap(Sends.remember(error, sent), () => {
     const { safety } = Facts.carry(error)
-    if (!Sends.wasSent(stream)) return Effect.void
-    Sends.streamFailed(stream, error)
-    if (!isLast) return Effect.void
+    if (!Sends.streamFailed(stream, error) || !isLast) return Effect.void
     Facts.forbid(error)
     return safety === "No"
       ? Effect.void
@@ -168,18 +160,19 @@ export const send = <I extends object, In extends I, O extends MetadataBearer, O
     const refusal = Sends.refusalOf(stream, made.constructor)
     if (refusal !== undefined) return yield* Effect.fail(refusal)
     const sent = yield* Sends.current(made.constructor)
-    const place = yield* Sends.placeOf(sent, maxAttempts)
-    const send = Sends.sender(client, made)
+    const headers = yield* RequestHeaders.headers({ maxAttempts, attempt: sent.attempt }).pipe(
+      Effect.provideService(RequestHeaders.Invocation, sent.call)
+    )
     const request = Effect.tryPromise({
       try: (signal) => {
         const both = abortSignal === undefined ? signal : AbortSignal.any([signal, abortSignal])
-        return send({ ...handler, abortSignal: both }, place, () => Sends.markStream(stream))
+        return Sends.sendOnce(client, made, { ...handler, abortSignal: both }, { headers, sent, stream })
       },
       catch: Facts.thrown
     })
     return yield* Effect.tapError(
-      untilDeadline(Effect.mapError(request, ({ error }) => error)),
-      (error) => failed(error, sent, { stream, isLast: typeof command !== "function" })
+      untilDeadline(request),
+      (error) => failed(error, sent, stream, typeof command !== "function")
     )
   })
 }
@@ -222,16 +215,6 @@ export interface HedgeOptions extends CallOptions {
 /** Commands that read. `GetActivityTask` of Step Functions hands out a task, which a losing send would lose. */
 const reads = /^(Batch|Transact)?(Describe|Get(?!ActivityTask)|Head|List|Query|Scan)/
 
-/** Makes commands; the first is made already. */
-const from = <Command>(made: Command, make: LazyArg<Command>): LazyArg<Command> => {
-  let first: Command | undefined = made
-  return () => {
-    const command = first ?? make()
-    first = undefined
-    return command
-  }
-}
-
 /**
  * {@link send}, and a second send if the first takes too long: see `Hedge.hedged`. Retry it like `send`.
  *
@@ -265,7 +248,8 @@ export const sendHedged = <I extends object, In extends I, O extends MetadataBea
   const once = send(client, command, options)
   return Hedge.use(({ home }) => {
     const made = typeof command === "function" ? command() : command
-    const each = typeof command === "function" ? send(client, from(made, command), options) : once
+    const unsent = [made]
+    const each = typeof command === "function" ? send(client, () => unsent.pop() ?? command(), options) : once
     const isOneShot = typeof command !== "function" && Sends.streamOf(made.input) !== undefined
     if (isOneShot || !(repeatable ?? reads.test(made.constructor.name))) return each
     return Effect.flatMap(Sends.current(made.constructor), ({ attempt, call }) => {
@@ -364,10 +348,12 @@ const strategyOf = <R>(
   service: RetryStrategy.Service<unknown>,
   context: Context.Context<R>
 ): ClientStrategy =>
-  new Strategies.SdkStrategy(service, context as Context.Context<never>, {
-    adaptive: compiledOf(policy).adaptive,
-    maxAttempts: limits(policy).maxAttempts
-  })
+  new Strategies.SdkStrategy(
+    service,
+    context as Context.Context<never>,
+    compiledOf(policy).adaptive ? "adaptive" : "standard",
+    limits(policy).maxAttempts
+  )
 
 /**
  * Makes the retry strategy of a policy with all that it needs: a quota of 500 tokens and, if the policy is adaptive, a

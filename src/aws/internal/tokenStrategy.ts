@@ -191,7 +191,7 @@ export class Issued implements Token {
  * The attempt of a token was sent and ended without an outcome, for example aborted in flight. Does nothing if the
  * token is used up.
  */
-export const discard = (token: Token): void => {
+export const discard = (token: Token | undefined): void => {
   if (!(token instanceof Issued && token.use())) return
   token.permit.sent()
   token.permit.abandon()

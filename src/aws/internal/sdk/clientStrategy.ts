@@ -1,11 +1,4 @@
-import type {
-  MiddlewareStack,
-  Pluggable,
-  RetryErrorInfo,
-  RetryStrategyV2,
-  RetryToken,
-  StandardRetryToken
-} from "@smithy/types"
+import type * as Smithy from "@smithy/types"
 import * as Clock from "effect/Clock"
 import type * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
@@ -33,8 +26,8 @@ let calls = 0
 export const signalOf = (scope: string): AbortSignal | undefined => signals.get(scope.split(":")[0]!)
 
 /** A plug-in of the client that passes the call's signal to one of our strategies. */
-export const abortPlugin: Pluggable<any, any> = {
-  applyToStack: (stack: MiddlewareStack<any, any>) => {
+export const abortPlugin: Smithy.Pluggable<any, any> = {
+  applyToStack: (stack: Smithy.MiddlewareStack<any, any>) => {
     stack.addRelativeTo((next: any, context: object) => (args: any) => {
       const signal = get(get(context, "__smithy_context"), "abortSignal")
       if (!(signal instanceof AbortSignal)) return next(args)
@@ -51,83 +44,35 @@ export const abortPlugin: Pluggable<any, any> = {
   }
 }
 
+/** What a strategy knows about a call. */
+interface SdkCall {
+  readonly longPolling: boolean
+  readonly signal?: AbortSignal | undefined
+}
+
 /**
- * A value that a promise delivers to a caller that may have stopped waiting for it.
+ * One of our tokens, in the SDK's form. A promise delivers it to a caller that may have stopped waiting for it.
  *
  * The SDK races the token against the abort signal, which it does not pass on, and drops a token that loses, so nothing
  * is called that could say so. What can be seen of a race is whether it looks at the value, and that what listens is
  * built in. Dropping tokens until they are garbage would lose them for as long as that takes.
  */
-class Deliverable {
-  private taken = false
+class SdkToken implements Smithy.StandardRetryToken {
+  readonly $retryLog: { readonly acquisitionDelay: number }
+  /** Whether any code has received it. */
+  isTaken = false
 
-  /** Whether any code has received the value. */
-  get isTaken(): boolean {
-    return this.taken
+  constructor(readonly owner: SdkStrategy, readonly token: Token, readonly call: SdkCall) {
+    this.$retryLog = { acquisitionDelay: Duration.toMillis(Duration.sum(token.waited, token.delay)) }
   }
 
   /**
-   * A promise resolved with the value first looks for this property, unless it is already settled: then it ignores the
-   * value and does not look. So a look means that the value was received.
+   * A promise resolved with the token first looks for this property, unless it is already settled: then it ignores the
+   * token and does not look. So a look means that the token was received.
    */
   get then(): undefined {
-    this.taken = true
+    this.isTaken = true
     return undefined
-  }
-
-  /** Ignores looks so far: they came from the promise that delivers. */
-  forget(): void {
-    this.taken = false
-  }
-}
-
-const nativeCode = /\{\s*\[native code\]\s*\}\s*$/
-
-/** Whether a callback is built in, such as those that `Promise.race` passes. */
-const isNative = (callback: unknown): boolean =>
-  typeof callback !== "function" || nativeCode.test(Function.prototype.toString.call(callback))
-
-type Callbacks = Parameters<Promise<Deliverable>["then"]>
-
-/**
- * Calls `delivered` when the promise has delivered its value, with a function that says, once all reactions have run,
- * whether no receiver was left; or `rejected` if there is no value.
- *
- * `Promise.race` does not report when it is over, but it ignores a value that comes too late, and that can be seen: the
- * value is never looked at. A promise that is awaited directly, or by the caller's own callbacks, counts as waited for.
- */
-const watchDelivery = <A extends Deliverable>(
-  promise: Promise<A>,
-  delivered: (value: A, isLost: () => boolean) => void,
-  rejected: () => void
-): Promise<A> => {
-  const listen = promise.then.bind(promise)
-  const listeners: Array<unknown> = []
-  const onDelivery = (value: A) => {
-    value.forget()
-    delivered(value, () => listeners.length > 0 && listeners.every(isNative) && !value.isTaken)
-  }
-  void listen(onDelivery, rejected)
-  const then = (...callbacks: Callbacks) => {
-    listeners.push(callbacks[0])
-    return listen(...callbacks as Parameters<Promise<A>["then"]>)
-  }
-  return Object.defineProperty(promise, "then", { value: then, configurable: true })
-}
-
-/** What a strategy knows about a call. */
-interface SdkCall {
-  readonly longPolling: boolean
-  readonly signal: AbortSignal | undefined
-}
-
-/** One of our tokens, in the SDK's form. */
-class SdkToken extends Deliverable implements StandardRetryToken {
-  readonly $retryLog: { readonly acquisitionDelay: number }
-
-  constructor(readonly owner: SdkStrategy, readonly token: Token, readonly call: SdkCall) {
-    super()
-    this.$retryLog = { acquisitionDelay: Duration.toMillis(Duration.sum(token.waited, token.delay)) }
   }
 
   getRetryCount(): number {
@@ -147,13 +92,45 @@ class SdkToken extends Deliverable implements StandardRetryToken {
   }
 }
 
+const nativeCode = /\{\s*\[native code\]\s*\}\s*$/
+
+/** Whether a callback is built in, such as those that `Promise.race` passes. */
+const isNative = (callback: unknown): boolean =>
+  typeof callback !== "function" || nativeCode.test(Function.prototype.toString.call(callback))
+
+/**
+ * Calls `delivered` when the promise has delivered its token, with a function that says, once all reactions have run,
+ * whether no receiver was left; or `rejected` if there is no token.
+ *
+ * `Promise.race` does not report when it is over, but it ignores a value that comes too late, and that can be seen: the
+ * value is never looked at. A promise that is awaited directly, or by the caller's own callbacks, counts as waited for.
+ */
+const watchDelivery = (
+  promise: Promise<SdkToken>,
+  delivered: (token: SdkToken, isLost: () => boolean) => void,
+  rejected: () => void
+): Promise<SdkToken> => {
+  const listen = promise.then.bind(promise)
+  const listeners: Array<unknown> = []
+  void listen((token) => {
+    // Until now only the promise that delivers has looked.
+    token.isTaken = false
+    delivered(token, () => listeners.length > 0 && listeners.every(isNative) && !token.isTaken)
+  }, rejected)
+  const then: typeof listen = (onToken, onError) => {
+    listeners.push(onToken)
+    return listen(onToken, onError)
+  }
+  return Object.defineProperty(promise, "then", { value: then, configurable: true })
+}
+
 /** The facts in what the SDK reports about a failure, if our own classifier does not know it. */
 const byType: ReadonlyMap<unknown, RetryInfo.RetryInfo> = new Map([
   ["THROTTLING", RetryInfo.throttled()],
   ["TRANSIENT", RetryInfo.transient]
 ])
 
-const infoOf = (info: RetryErrorInfo): Effect.Effect<RetryInfo.RetryInfo | undefined> =>
+const infoOf = (info: Smithy.RetryErrorInfo): Effect.Effect<RetryInfo.RetryInfo | undefined> =>
   Effect.gen(function*() {
     const classifier = yield* CurrentClassifier
     const facts = Option.getOrUndefined(classify(classifier, info.error)) ?? byType.get(info.errorType)
@@ -166,33 +143,29 @@ const infoOf = (info: RetryErrorInfo): Effect.Effect<RetryInfo.RetryInfo | undef
 const clientError = { [RetryInfo.TypeId]: RetryInfo.notRetryable, [Refused]: true }
 
 /** The strategy of a policy, as the SDK's retry middleware drives it. */
-export class SdkStrategy implements RetryStrategyV2 {
-  readonly mode: "standard" | "adaptive"
-  readonly maxAttempts: number
-
+export class SdkStrategy implements Smithy.RetryStrategyV2 {
   constructor(
     private readonly service: Service<unknown>,
     private readonly context: Context.Context<never>,
-    { adaptive, maxAttempts }: { readonly adaptive: boolean; readonly maxAttempts: number }
-  ) {
-    this.mode = adaptive ? "adaptive" : "standard"
-    this.maxAttempts = maxAttempts
-  }
+    readonly mode: "standard" | "adaptive",
+    readonly maxAttempts: number
+  ) {}
 
-  acquireInitialRetryToken(retryTokenScope: string): Promise<RetryToken> {
+  acquireInitialRetryToken(retryTokenScope: string): Promise<Smithy.RetryToken> {
     const longPolling = retryTokenScope.includes(":longpoll")
-    const call = { longPolling, signal: signalOf(retryTokenScope) }
-    return this.issue(this.service.acquireInitialToken({ longPolling }), call)
+    return this.issue(this.service.acquireInitialToken({ longPolling }), {
+      longPolling,
+      signal: signalOf(retryTokenScope)
+    })
   }
 
-  refreshRetryTokenForRetry(tokenToRenew: RetryToken, errorInfo: RetryErrorInfo): Promise<RetryToken> {
-    const refresh = this.refresh(tokenToRenew, errorInfo)
-    return this.owns(tokenToRenew)
-      ? this.issue(refresh, tokenToRenew.call, tokenToRenew.token)
-      : this.issue(refresh, { longPolling: false, signal: undefined })
+  refreshRetryTokenForRetry(token: Smithy.RetryToken, info: Smithy.RetryErrorInfo): Promise<Smithy.RetryToken> {
+    return this.owns(token)
+      ? this.issue(this.refresh(token.token, info), token.call, token.token)
+      : Promise.reject(new InvalidToken({ reason: "foreign" }))
   }
 
-  recordSuccess(token: RetryToken): void {
+  recordSuccess(token: Smithy.RetryToken): void {
     if (!this.owns(token)) return
     const exit = Effect.runSyncExitWith(this.context)(this.service.recordSuccess(token.token))
     if (Exit.isFailure(exit)) {
@@ -200,18 +173,17 @@ export class SdkStrategy implements RetryStrategyV2 {
     }
   }
 
-  private owns(token: RetryToken): token is SdkToken {
+  private owns(token: Smithy.RetryToken): token is SdkToken {
     return token instanceof SdkToken && token.owner === this
   }
 
   /** The next token, after its backoff. A call aborted in flight counts neither as success nor as failure. */
-  private refresh(token: RetryToken, info: RetryErrorInfo): Effect.Effect<Token, unknown> {
-    if (!this.owns(token)) return Effect.die(new InvalidToken({ reason: "foreign" }))
+  private refresh(token: Token, info: Smithy.RetryErrorInfo): Effect.Effect<Token, unknown> {
     if (get(info.error, "name") === "AbortError") return Effect.fail(info.error)
     return Effect.flatMap(infoOf(info), (facts) => {
       const isRefused = info.errorType === "CLIENT_ERROR" && (facts === undefined || facts.safety === "No")
       const error = isRefused ? clientError : info.error
-      return this.service.refreshRetryToken(token.token, error).pipe(
+      return this.service.refreshRetryToken(token, error).pipe(
         Effect.provideService(
           CurrentClassifier,
           () => Option.fromNullishOr(isRefused ? RetryInfo.notRetryable : facts)
@@ -225,19 +197,12 @@ export class SdkStrategy implements RetryStrategyV2 {
    * Passes a token to the middleware. One that comes after the call was aborted goes back. If an abort keeps the
    * strategy from seeing the previous attempt's error, that attempt ended without an outcome.
    */
-  private issue(
-    acquire: Effect.Effect<Token, unknown>,
-    call: SdkCall,
-    before?: Token
-  ): Promise<RetryToken> {
-    const { signal } = call
+  private issue(acquire: Effect.Effect<Token, unknown>, call: SdkCall, before?: Token): Promise<SdkToken> {
     const token = Effect.map(acquire, (token) => new SdkToken(this, token, call))
-    const promise = Effect.runPromiseWith(this.context)(token, signal === undefined ? {} : { signal })
+    const promise = Effect.runPromiseWith(this.context)(token, { signal: call.signal })
     return watchDelivery(promise, ({ token }, isLost) => {
       const check = Effect.suspend(() => isLost() ? token.abandon : token.markSent)
       Effect.runForkWith(this.context)(Effect.andThen(Effect.yieldNow, check))
-    }, () => {
-      if (before !== undefined) discard(before)
-    })
+    }, () => discard(before))
   }
 }

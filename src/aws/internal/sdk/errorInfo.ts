@@ -23,15 +23,11 @@ export interface SdkError extends Error {
 }
 
 /** What the SDK threw or rejected with; a value that is not an object is wrapped, as by the SDK's own retries. */
-export const thrown = (error: unknown): { readonly error: SdkError } => ({
-  error: typeof error === "object" && error !== null ? error as SdkError : new Error(String(error))
-})
+export const thrown = (error: unknown): SdkError =>
+  typeof error === "object" && error !== null ? error as SdkError : new Error(String(error))
 
 /** STS could not reach the identity provider: its own name, and the one on the wire. */
-const identityProviderCodes: ReadonlySet<unknown> = new Set([
-  "IDPCommunicationError",
-  "IDPCommunicationErrorException"
-])
+const identityProviderCodes = new Set<unknown>(["IDPCommunicationError", "IDPCommunicationErrorException"])
 
 const veto = Option.some(RetryInfo.notRetryable)
 const transient = Option.some(RetryInfo.transient)
@@ -41,11 +37,9 @@ const aborted: RetryClassifier.RetryClassifier = (error) => get(error, "name") =
 /** What the SDK for JavaScript considers transient beyond the default chain. */
 const special: RetryClassifier.RetryClassifier = (error) => {
   const name = get(error, "name")
-  if (identityProviderCodes.has(name) || identityProviderCodes.has(get(error, "Code"))) return transient
-  const message = get(error, "message")
-  const expired = name === "InvalidSignatureException" && typeof message === "string" &&
-    message.includes("Signature expired")
-  return expired ? transient : Option.none()
+  const isUnreachable = identityProviderCodes.has(name) || identityProviderCodes.has(get(error, "Code"))
+  const isExpired = name === "InvalidSignatureException" && String(get(error, "message")).includes("Signature expired")
+  return isUnreachable || isExpired ? transient : Option.none()
 }
 
 /** The default chain between the two, applied to each cause: the cause of an abort is no reason to retry. */
@@ -67,34 +61,30 @@ export const classifier: RetryClassifier.RetryClassifier = (error) => {
   return Option.map(sdkClassifier(error), (info) => RetryInfo.make({ ...info, fault: faultOfSdk(error) ?? info.fault }))
 }
 
-/** The facts of an error that ended a send: those of the classifier, else not retryable. */
-const infoOf = (error: unknown): RetryInfo.RetryInfo =>
-  Option.getOrElse(
-    RetryClassifier.classify(classifier, error),
-    () => RetryInfo.make({ safety: "No", fault: faultOfSdk(error) })
-  )
-
-/** Puts a hidden property on an error. An error that cannot take it stays as it is. */
-const hide = (error: object, key: PropertyKey, value: unknown): void => {
+/** Puts a hidden property on an error. What cannot take it stays as it is. */
+const hide = (error: unknown, key: PropertyKey, value: unknown): void => {
   try {
-    Reflect.defineProperty(error, key, { value, enumerable: false, configurable: true, writable: true })
+    Reflect.defineProperty(error as object, key, { value, enumerable: false, configurable: true, writable: true })
   } catch {
-    // A proxy may refuse by throwing.
+    // It is no object, or a proxy that refuses by throwing.
   }
 }
 
-/** Attaches the facts to an error, and returns them. It stays the same object, with the same visible properties. */
+/**
+ * Attaches the facts of the classifier to an error that ended a send, else that it is not retryable, and returns them.
+ * It stays the same object, with the same visible properties.
+ */
 export const carry = (error: unknown): RetryInfo.RetryInfo => {
   const own = RetryInfo.fromError(error)
   if (Option.isSome(own)) return own.value
-  const info = infoOf(error)
-  if (typeof error === "object" && error !== null) hide(error, RetryInfo.TypeId, info)
+  const unknown = () => RetryInfo.make({ safety: "No", fault: faultOfSdk(error) })
+  const info = Option.getOrElse(RetryClassifier.classify(classifier, error), unknown)
+  hide(error, RetryInfo.TypeId, info)
   return info
 }
 
 /** Marks an error so that its send is not repeated under any policy. */
 export const forbid = (error: unknown): void => {
-  if (typeof error !== "object" || error === null) return
   hide(error, RetryInfo.TypeId, RetryInfo.notRetryable)
   hide(error, Refused, true)
 }
