@@ -118,9 +118,8 @@ const sending = <A, E, R>(
       return counted
     }
     const scope = scopeOf(fiber, token)
-    const sent = Effect.provideService(counted, CurrentScope, scope)
     return Effect.ensuring(
-      sent,
+      Effect.provideService(counted, CurrentScope, scope),
       Effect.sync(() =>
         scope.close()
       )

@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import { NodeInspectSymbol } from "effect/Inspectable"
 import { bringing } from "../../engine/callContext.ts"
 import type { Compiled } from "../../engine/compiled.ts"
-import { Decider, decisionOf } from "../../engine/decider.ts"
+import { asDecision, Decider, decisionOf } from "../../engine/decider.ts"
 import { type AnyFiber, CallEnvironment, environmentOf, quotaOf } from "../../engine/environment.ts"
 import { fiberScope, Permit } from "../../engine/permit.ts"
 import { Run } from "../../engine/run.ts"
@@ -138,21 +138,20 @@ const dropped = typeof FinalizationRegistry === "undefined"
 
 /** A token of a strategy: a run, and what is held for its next send. */
 export class Issued implements Token {
+  readonly permit: Permit
   readonly attempt: number
   readonly cost: number
-  readonly delay: Duration.Duration
-  waited: Duration.Duration = Duration.zero
   private isUsed = false
 
   constructor(
     readonly strategy: Strategy<unknown>,
     readonly decider: Decider,
-    readonly permit: Permit,
-    delayMillis: number
+    readonly delay: Duration.Duration,
+    readonly waited: Duration.Duration
   ) {
+    const permit = this.permit = decider.run.permit!
     this.attempt = permit.attempt
     this.cost = permit.reservation?.cost ?? 0
-    this.delay = Duration.millis(delayMillis)
     if (permit.passes !== undefined || permit.reservation !== undefined) dropped?.register(this, permit)
   }
 
@@ -178,7 +177,7 @@ export class Issued implements Token {
 
   toJSON(): unknown {
     const { attempt, cost, delay, waited } = this
-    const [delayMillis, waitedMillis] = [Duration.toMillis(delay), Duration.toMillis(waited)]
+    const [delayMillis, waitedMillis] = [delay, waited].map(Duration.toMillis)
     return { _tag: "RetryStrategyToken", attempt, delayMillis, waitedMillis, cost }
   }
 
@@ -218,7 +217,7 @@ export class Strategy<Refusal> implements Service<Refusal> {
         (environment.gates.length === 0 && !environment.store?.firstAttemptCost)
       if (!isFree) fiberScope(permit, fiber)
       const admitted = isFree ? undefined : admission(environment, permit)
-      const issue = () => new Issued(this, decider, permit, 0)
+      const issue = () => new Issued(this, decider, Duration.zero, Duration.zero)
       return admitted === undefined
         ? Effect.succeed(issue())
         : Effect.map(this.settling(admitted, run), issue) as Effect.Effect<Token, any>
@@ -229,14 +228,9 @@ export class Strategy<Refusal> implements Service<Refusal> {
       Effect.withFiber((fiber) => {
         const { decider } = this.redeemed(token, fiber)
         const { run } = decider
-        const wait = run.failed(error)
-        const next = (): AnyEffect => {
-          const decision = decisionOf(decider)
-          return Effect.isEffect(decision)
-            ? this.settling(Effect.flatMap(decision, (decided) => this.follow(decided, decider, fiber)), run)
-            : this.follow(decision, decider, fiber)
-        }
-        return wait === undefined ? next() : Effect.flatMap(wait, next)
+        const decided = Effect.suspend(() => asDecision(decisionOf(decider)))
+        const next = Effect.flatMap(decided, (decision) => this.follow(decision, decider, fiber))
+        return after(run.failed(error), this.settling(next, run))
       }),
       (caller: AnyContext) => this.contextOf(caller) as Context.Context<any>
     )
@@ -297,32 +291,21 @@ export class Strategy<Refusal> implements Service<Refusal> {
     permit.failureClass = failureClass(run.info)
     const isGated = run.environment.gates.length > 0
     if (isGated || permit.reservation !== undefined) fiberScope(permit, fiber)
-    return !isGated
-      ? Effect.succeed(new Issued(this, decider, permit, decision.delayMillis))
-      : this.backedOff(decision, decider, permit)
+    return isGated
+      ? Effect.andThen(Effect.sleep(decision.delay), this.admitted(decision, decider))
+      : Effect.succeed(new Issued(this, decider, decision.delay, Duration.zero))
   }
 
   /**
-   * Waits out the backoff before asking gates, as the SDKs do: a send token held during a wait is one less for the
-   * others.
+   * Asks gates after the backoff, as the SDKs do: a send token held during a wait is one less for the others.
    */
-  private backedOff(decision: Retry, decider: Decider, permit: Permit): AnyEffect {
+  private admitted({ delay }: Retry, decider: Decider): AnyEffect {
     const { run } = decider
-    const issue = () => {
-      const issued = new Issued(this, decider, permit, 0)
-      issued.waited = decision.delay
-      return Effect.succeed(issued)
-    }
-    const admitted = Effect.suspend((): AnyEffect => {
-      const waiting = run.admits()
-      if (waiting === undefined) return issue()
-      return Effect.flatMap(waiting, (isIn): AnyEffect => {
-        if (isIn) return issue()
-        const stop = run.stops(run.heldBack)
-        return after(run.stopped(stop), refused(stop))
-      })
+    return Effect.flatMap(Effect.suspend(() => run.admits() ?? Effect.succeed(true)), (isIn): AnyEffect => {
+      if (isIn) return Effect.succeed(new Issued(this, decider, Duration.zero, delay))
+      const stop = run.stops(run.heldBack)
+      return after(run.stopped(stop), refused(stop))
     })
-    return this.settling(Effect.andThen(Effect.sleep(decision.delay), admitted), run)
   }
 }
 
