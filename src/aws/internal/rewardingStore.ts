@@ -1,28 +1,8 @@
 import type * as Clock from "effect/Clock"
 import { DelegatingStore } from "../../quota/internal/delegatingStore.ts"
+import { followed } from "../../quota/internal/reservation.ts"
 import * as RetryQuota from "../../RetryQuota.ts"
 import type { Ask, Reservation, RetryQuotaStore } from "../../RetryQuotaStore.ts"
-
-/** Tokens whose return after the send means a success. */
-const rewarded = (held: Reservation, reward: () => void): Reservation => {
-  let isSent = false
-  return {
-    get cost() {
-      return held.cost
-    },
-    resize: held.resize && ((cost) => held.resize!(cost)),
-    sent: () => {
-      isSent = true
-      held.sent?.()
-    },
-    giveBack: () => {
-      const isFirst = held.giveBack()
-      if (isFirst && isSent) reward()
-      return isFirst
-    },
-    spend: () => held.spend()
-  }
-}
 
 /** The store, with `tokens` added by every success: of a first send, and of a retry in addition to what it took. */
 class RewardingStore extends DelegatingStore {
@@ -35,12 +15,13 @@ class RewardingStore extends DelegatingStore {
   }
 
   override reserve(cost: number, clock: Clock.Clock): Reservation | undefined | Ask {
-    const reward = (): void => this.deposit(this.tokens, clock)
+    // Tokens that go back after the send mean a success.
+    const rewarded = (held: Reservation): Reservation =>
+      followed(held, (isBack, isSent) => isBack && isSent && this.deposit(this.tokens, clock))
     const answer = this.store.reserve(cost, clock)
-    if (answer === undefined) return undefined
     return typeof answer === "function"
-      ? (patience, hold) => answer(patience, (held) => hold(rewarded(held, reward)))
-      : rewarded(answer, reward)
+      ? (patience, hold) => answer(patience, (held) => hold(rewarded(held)))
+      : answer && rewarded(answer)
   }
 }
 

@@ -72,3 +72,24 @@ export const counted = (cost: number, takeOne: TakeOne): Reservation | undefined
   const settled = cost === 0 ? constVoid : takeOne()
   return settled && new Counted(cost, settled, takeOne)
 }
+
+/** A reservation of a store within, with what follows its settlement. */
+export const followed = (held: Reservation, follow: Settle): Reservation => {
+  let isSent = false
+  const settled = (isFirst: boolean, isBack: boolean): boolean => {
+    if (isFirst) follow(isBack, isSent)
+    return isFirst
+  }
+  return {
+    get cost() {
+      return held.cost
+    },
+    resize: held.resize && ((cost) => held.resize!(cost)),
+    sent: () => {
+      isSent = true
+      held.sent?.()
+    },
+    giveBack: () => settled(held.giveBack(), true),
+    spend: () => settled(held.spend(), false)
+  }
+}

@@ -4,6 +4,7 @@ import { checksOf } from "../../internal/checks.ts"
 import { monotonicMillis } from "../../internal/clock.ts"
 import { DelegatingStore } from "../../quota/internal/delegatingStore.ts"
 import { MemoryStore, validStore } from "../../quota/internal/memoryStore.ts"
+import { followed } from "../../quota/internal/reservation.ts"
 import * as RetryQuota from "../../RetryQuota.ts"
 import type { Ask, Reservation, RetryQuotaStore } from "../../RetryQuotaStore.ts"
 
@@ -46,26 +47,11 @@ export class Ledger extends DelegatingStore {
   }
 
   private noted(held: Reservation): Reservation {
-    let isSent = false
-    const settled = (isSettled: boolean, spent: number): boolean => {
-      if (!isSettled) return false
+    const noted = followed(held, (isBack, isSent) => {
       this.open.delete(noted)
-      this.spent += spent
-      return true
-    }
-    const noted: Reservation = {
-      get cost() {
-        return held.cost
-      },
-      resize: held.resize && ((cost) => held.resize!(cost)),
-      sent: () => {
-        isSent = true
-        held.sent?.()
-      },
-      giveBack: () => settled(held.giveBack(), 0),
       // Tokens spent for a send that was never made are lost: the account does not balance.
-      spend: () => settled(held.spend(), isSent ? held.cost : 0)
-    }
+      if (!isBack && isSent) this.spent += held.cost
+    })
     this.open.add(noted)
     return noted
   }
