@@ -32,7 +32,6 @@ import * as RetryClassifier from "../RetryClassifier.ts"
 import * as RetryPolicy from "../RetryPolicy.ts"
 import * as RetryQuota from "../RetryQuota.ts"
 import * as Modes from "./AwsModes.ts"
-import { settingsOf as documentedFor } from "./internal/botocoreDocument.ts"
 import { unlessBlank, variable } from "./internal/configFiles.ts"
 import * as BotocoreLegacy from "./legacy/BotocoreLegacy.ts"
 import * as Operations from "./Operations.ts"
@@ -241,53 +240,17 @@ const validated = (input: Options): Effect.Effect<Options, InvalidOption> =>
       })
   })
 
-/** The service under its name in botocore's document. */
-const prefixOf = ({ service = "" }: Options): string => service.toLowerCase().replace(/\s/g, "")
-
-const operationOf = ({ operation = "", service = "" }: Options): Operations.Operation => ({ service, operation })
-
-const defaultAttempts = (mode: Mode, is2026: boolean, options: Options): number => {
-  if (mode === "legacy") return documentedFor(BotocoreLegacy.document, prefixOf(options)).maxAttempts
-  return is2026 ? Operations.settings(operationOf(options)).maxAttempts : 3
-}
-
-type Settings = Pick<AwsRetryConfig, "mode" | "maxAttempts" | "newRetries2026">
-
-const settingsOf = Effect.fnUntraced(function*(
-  options: Options
-): Effect.fn.Return<Settings, Failure, FileSystem.FileSystem> {
-  const profile = yield* Effect.cached(profileOf(options))
-  const mode = yield* find(modeAt, options, "standard", profile)
-  const newRetries2026 = yield* find(newRetriesAt, options, false, profile)
-  const attempts = defaultAttempts(mode.value, newRetries2026.value, options)
-  const maxAttempts = yield* find(attemptsAt, options, attempts, profile)
-  return { mode, newRetries2026, maxAttempts }
-})
-
-/** A policy, and the layer of its classifier. */
-interface Classified {
+/** The policy of a mode, with its own attempts, and the layer of its classifier. */
+const behaviorOf = (mode: Mode, is2026: boolean, { operation = "", service = "" }: Options): {
   readonly policy: RetryPolicy.RetryPolicy<unknown, never, RetryQuota.RetryQuota>
   readonly layer: Layer.Layer<never>
-}
-
-type Made = Pick<AwsRetryConfig, "policy" | "layer">
-
-const made = ({ maxAttempts: { value: maxAttempts }, mode, newRetries2026 }: Settings, options: Options): Made => {
-  const { layer, policy }: Classified = mode.value === "legacy"
-    ? BotocoreLegacy.forService(BotocoreLegacy.document, prefixOf(options), { maxAttempts })
+} =>
+  mode === "legacy"
+    ? BotocoreLegacy.forService(BotocoreLegacy.document, service.toLowerCase().replace(/\s/g, ""))
     : {
-      policy: newRetries2026.value
-        ? Operations.make({ maxAttempts })(operationOf(options))
-        : Modes.standard({ maxAttempts }),
+      policy: is2026 ? Operations.forOperation({ service, operation }) : Modes.awsStandard,
       layer: RetryClassifier.layer(ReferenceClassifier.classifier)
     }
-  const isAdaptive = mode.value === "adaptive"
-  const limiter = isAdaptive ? Limiter.layer({ onExceeded: options.sendToken }) : Limiter.layerUnlimited
-  return {
-    policy: isAdaptive ? RetryPolicy.requires(policy, Limiter.AdaptiveRateLimiter) : policy,
-    layer: Layer.mergeAll(RetryQuota.layer(), limiter, layer)
-  }
-}
 
 /**
  * Reads the retry configuration, and makes the configured policy and layer.
@@ -341,8 +304,21 @@ export const make = Effect.fnUntraced(function*(
   options: Options = {}
 ): Effect.fn.Return<AwsRetryConfig, Failure | InvalidOption, FileSystem.FileSystem> {
   const checked = yield* validated(options)
-  const settings = yield* settingsOf(checked)
-  return { ...settings, ...made(settings, checked) }
+  const profile = yield* Effect.cached(profileOf(checked))
+  const mode = yield* find(modeAt, checked, "standard", profile)
+  const newRetries2026 = yield* find(newRetriesAt, checked, false, profile)
+  const { layer, policy: own } = behaviorOf(mode.value, newRetries2026.value, checked)
+  const maxAttempts = yield* find(attemptsAt, checked, RetryPolicy.limits(own).maxAttempts, profile)
+  const policy = RetryPolicy.withMaxAttempts(own, maxAttempts.value)
+  const isAdaptive = mode.value === "adaptive"
+  const limiter = isAdaptive ? Limiter.layer({ onExceeded: checked.sendToken }) : Limiter.layerUnlimited
+  return {
+    mode,
+    maxAttempts,
+    newRetries2026,
+    policy: isAdaptive ? RetryPolicy.requires(policy, Limiter.AdaptiveRateLimiter) : policy,
+    layer: Layer.mergeAll(RetryQuota.layer(), limiter, layer)
+  }
 })
 
 /**

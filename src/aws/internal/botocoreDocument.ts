@@ -178,10 +178,6 @@ export interface Document {
   readonly services: ReadonlyMap<string, Settings>
 }
 
-/** The settings of a service: one that the document does not name gets the default. */
-export const settingsOf = ({ fallback, services }: Document, service: string): Settings =>
-  services.get(service) ?? fallback
-
 const responseRule = (response: NonNullable<Condition["response"]>, path: Path): Rule => {
   const { crc32body: header, http_status_code: status, service_error_code: code } = response
   if (header !== undefined) {

@@ -338,7 +338,7 @@ export const forService = (
   service: string,
   options: Options = {}
 ): ServiceRetry => {
-  const settings = Documents.settingsOf(document, service)
+  const settings = document.services.get(service) ?? document.fallback
   const { maxRetries = settings.maxAttempts - 1, maxAttempts = maxRetries + 1 } = validOptions(
     checksOf("BotocoreLegacy.forService", options),
     optionRecord,
