@@ -16,12 +16,12 @@
  */
 
 import type { Client, Command, HttpHandlerOptions, MetadataBearer, Pluggable, RetryStrategyV2 } from "@smithy/types"
-import * as Context from "effect/Context"
+import type * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { LazyArg } from "effect/Function"
 import { withRetry } from "../Attempt.ts"
-import { compiledFrom, compiledOf } from "../engine/policy/policy.ts"
+import { compiledFrom } from "../engine/policy/policy.ts"
 import * as AdaptiveRateLimiter from "../gates/AdaptiveRateLimiter.ts"
 import { type CallOptions, Hedge } from "../hedge/Hedge.ts"
 import { validCall } from "../hedge/internal/hedgeOptions.ts"
@@ -337,23 +337,17 @@ export interface ClientStrategy extends RetryStrategyV2 {
 export const makeRetryStrategy = <R>(
   policy: RetryPolicy<unknown, { readonly [Refused]: true }, R>
 ): Effect.Effect<ClientStrategy, never, R> => {
-  compiledFrom("AwsSdk.makeRetryStrategy", policy)
+  const { adaptive } = compiledFrom("AwsSdk.makeRetryStrategy", policy)
   return Effect.contextWith((context: Context.Context<R>) =>
-    Effect.map(RetryStrategy.make(policy), (service) => strategyOf(policy, service, context))
+    Effect.map(RetryStrategy.make(policy), (service) =>
+      new Strategies.SdkStrategy(
+        service,
+        context as Context.Context<never>,
+        adaptive ? "adaptive" : "standard",
+        limits(policy).maxAttempts
+      ))
   )
 }
-
-const strategyOf = <R>(
-  policy: RetryPolicy<never, unknown, R>,
-  service: RetryStrategy.Service<unknown>,
-  context: Context.Context<R>
-): ClientStrategy =>
-  new Strategies.SdkStrategy(
-    service,
-    context as Context.Context<never>,
-    compiledOf(policy).adaptive ? "adaptive" : "standard",
-    limits(policy).maxAttempts
-  )
 
 /**
  * Makes the retry strategy of a policy with all that it needs: a quota of 500 tokens and, if the policy is adaptive, a
@@ -385,11 +379,10 @@ export const retryStrategy = (
   > = awsStandard2026
 ): ClientStrategy => {
   const { adaptive } = compiledFrom("AwsSdk.retryStrategy", policy)
-  const quota = Context.make(RetryQuota.RetryQuota, Effect.runSync(RetryQuota.make()))
   const { AdaptiveRateLimiter: limiter, make } = AdaptiveRateLimiter
-  const services = adaptive ? Context.add(quota, limiter, Effect.runSync(make())) : quota
-  const context = services as Context.Context<RetryQuota.RetryQuota | AdaptiveRateLimiter.AdaptiveRateLimiter>
-  return strategyOf(policy, Effect.runSyncWith(context)(RetryStrategy.make(policy)), context)
+  const paid = Effect.provideServiceEffect(makeRetryStrategy(policy), RetryQuota.RetryQuota, RetryQuota.make())
+  const limited = adaptive ? Effect.provideServiceEffect(paid, limiter, make()) : paid
+  return Effect.runSync(limited as Effect.Effect<ClientStrategy>)
 }
 
 /**

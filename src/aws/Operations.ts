@@ -49,15 +49,14 @@ const dynamoDB: Settings = { ...ordinary, base: Duration.millis(25), maxAttempts
 /** The services of DynamoDB, by their names in SDKs. */
 const dynamoDBNames: ReadonlySet<string> = new Set(["dynamodb", "dynamodbstreams", "streamsdynamodb"])
 
-const activities = ["getactivitytask"]
-
-/** The long polls of each service, by its names in SDKs. */
-const longPolls: ReadonlyMap<string, ReadonlyArray<string>> = new Map([
-  ["sqs", ["receivemessage"]],
-  ["sfn", activities],
-  ["states", activities],
-  ["stepfunctions", activities],
-  ["swf", ["pollforactivitytask", "pollfordecisiontask"]]
+/** The long polls, each after the names of its service in SDKs. */
+const longPolls: ReadonlySet<string> = new Set([
+  "sqs.receivemessage",
+  "sfn.getactivitytask",
+  "states.getactivitytask",
+  "stepfunctions.getactivitytask",
+  "swf.pollforactivitytask",
+  "swf.pollfordecisiontask"
 ])
 
 /** Letters and digits, in lowercase. */
@@ -90,7 +89,7 @@ const plainService = (service: unknown): string => plain(service).replace(/^awss
 export const settings = ({ operation, service }: Operation): Settings => {
   const name = plainService(service)
   if (dynamoDBNames.has(name)) return dynamoDB
-  return longPolls.get(name)?.includes(plain(operation).replace(/command$/, "")) ? polling : ordinary
+  return longPolls.has(`${name}.${plain(operation).replace(/command$/, "")}`) ? polling : ordinary
 }
 
 /**

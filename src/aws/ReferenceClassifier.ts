@@ -32,8 +32,7 @@ const byStatus: ReadonlyMap<unknown, RetryInfo.RetryInfo> = new Map([
 ])
 
 /** The status of an error of an AWS SDK, of another HTTP client, or of Effect's. */
-const statuses: RetryClassifier.RetryClassifier = (error) =>
-  Option.map(Option.fromUndefinedOr(byStatus.get(statusOf(error))), (info) => withHint(info, error))
+const statuses: RetryClassifier.RetryClassifier = (error) => withHint(byStatus.get(statusOf(error)), error)
 
 /** A 429, whatever the code that comes with it and wherever the error has it. */
 const tooMany: RetryClassifier.RetryClassifier = (error) => statusOf(error) === 429 ? statuses(error) : Option.none()

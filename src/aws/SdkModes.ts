@@ -24,13 +24,14 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Backoff from "../Backoff.ts"
 import { AdaptiveRateLimiter, type RateLimitExceeded } from "../gates/AdaptiveRateLimiter.ts"
-import { checksOf, rejectUnknown } from "../internal/checks.ts"
+import { checksOf } from "../internal/checks.ts"
 import * as codes from "../internal/classification/errorCodes.ts"
+import { count, positiveDuration, validOptions } from "../internal/options.ts"
 import { watchedQuota } from "../internal/sharing.ts"
 import * as RetryClassifier from "../RetryClassifier.ts"
 import * as RetryPolicy from "../RetryPolicy.ts"
 import * as RetryQuota from "../RetryQuota.ts"
-import { classifierOf, throttlingBut } from "./internal/classifiers.ts"
+import { classifierOf, type ErrorRules, throttlingBut } from "./internal/classifiers.ts"
 import { rewardingEverySuccess } from "./internal/rewardingStore.ts"
 import * as JavaV1 from "./legacy/JavaV1.ts"
 import * as Kotlin from "./legacy/Kotlin.ts"
@@ -69,52 +70,52 @@ export interface SdkMode {
   readonly layer: Layer.Layer<RetryQuota.RetryQuota>
 }
 
-interface Settings {
-  readonly maxMillis: number
-}
-
-/** What an SDK does with these settings. */
-interface Row {
-  readonly delays: RetryPolicy.RetryPolicy
-  readonly classifier: RetryClassifier.RetryClassifier
+/** What else differs. */
+interface Others {
+  /** Default 3. */
+  readonly attempts?: number
   /** Default: a retry takes 5, or 10 after what the SDK considers a timeout. */
   readonly costs?: RetryPolicy.QuotaOptions
   /** Default: a full quota of 500. */
-  readonly quota?: Layer.Layer<RetryQuota.RetryQuota>
+  readonly quota?: () => Layer.Layer<RetryQuota.RetryQuota>
 }
 
-const mode = (name: string, row: (settings: Settings) => Row, attempts = 3) => (options: Options = {}): SdkMode => {
-  const check = checksOf(`SdkModes.${name}`, options)
-  const maxAttempts = check.count("maxAttempts", options.maxAttempts, 1, attempts)
-  const maxMillis = check.positiveDuration("maxBackoff", options.maxBackoff, 20_000)
-  rejectUnknown(check, options)
-  const { classifier, costs = { cost: 5, timeoutCost: 10 }, delays, quota = RetryQuota.layer() } = row({ maxMillis })
-  const policy = delays.pipe(
+const mode = (
+  name: string,
+  delays: (maxMillis: number) => RetryPolicy.RetryPolicy,
+  errors: ErrorRules | RetryClassifier.RetryClassifier,
+  { attempts = 3, costs = { cost: 5, timeoutCost: 10 }, quota = RetryQuota.layer }: Others = {}
+) =>
+(options: Options = {}): SdkMode => {
+  const record = { maxAttempts: count(1, attempts), maxBackoff: positiveDuration(20_000) }
+  const { maxAttempts, maxBackoffMillis } = validOptions(checksOf(`SdkModes.${name}`, options), record, options)
+  const policy = delays(maxBackoffMillis).pipe(
     RetryPolicy.maxAttempts(maxAttempts),
     RetryPolicy.whileRetryable,
     RetryPolicy.quotaGated(costs)
   )
+  const classifier = typeof errors === "function" ? errors : classifierOf(errors)
   return {
     policy,
     adaptive: RetryPolicy.requires(policy, AdaptiveRateLimiter),
     classifier,
-    layer: Layer.merge(quota, RetryClassifier.layer(classifier))
+    layer: Layer.merge(quota(), RetryClassifier.layer(classifier))
   }
 }
 
 /** `b * min(base * 2^(n - 1), cap)`. */
-const cappedThenJittered = (base: Duration.Input, { maxMillis }: Settings): RetryPolicy.RetryPolicy =>
+const cappedThenJittered = (base: Duration.Input, maxMillis: number): RetryPolicy.RetryPolicy =>
   Backoff.exponential(base).pipe(RetryPolicy.capped(maxMillis), RetryPolicy.jittered("full"))
 
 /** `min(b * base * 2^(n - 1), cap)`. */
-const jitteredThenCapped = (base: Duration.Input, { maxMillis }: Settings): RetryPolicy.RetryPolicy =>
+const jitteredThenCapped = (base: Duration.Input, maxMillis: number): RetryPolicy.RetryPolicy =>
   Backoff.exponential(base).pipe(RetryPolicy.jittered("full"), RetryPolicy.capped(maxMillis))
 
 const second = 1000
 
 /** A hint replaces the delay, however short; one beyond the cap is cut to it. */
-const hintInstead = ({ maxMillis }: Settings) =>
-  RetryPolicy.mapDelay(function hintOrDelay(delay, { info }) {
+const orHint = (delays: RetryPolicy.RetryPolicy, maxMillis: number): RetryPolicy.RetryPolicy =>
+  RetryPolicy.mapDelay(delays, function hintOrDelay(delay, { info }) {
     return info?.retryAfter === undefined ? delay : Math.min(Duration.toMillis(info.retryAfter), maxMillis)
   })
 
@@ -136,34 +137,40 @@ const hintInstead = ({ maxMillis }: Settings) =>
  * @category constructors
  * @since 0.1.0
  */
-export const javaScript = /* @__PURE__ */ mode("javaScript", (settings) => ({
-  delays: cappedThenJittered("100 millis", settings).pipe(
-    RetryPolicy.whenThrottled(cappedThenJittered("500 millis", settings)),
-    RetryPolicy.honorRetryAfter({ overshoot: "5 seconds" })
-  ),
-  costs: { cost: 10, throttlingCost: 5 },
-  classifier: RetryClassifier.defaultClassifier
-}))
-
-const javaErrors = (): RetryClassifier.RetryClassifier =>
-  classifierOf({
-    throttling: throttlingBut("LimitExceededException", "PriorRequestNotComplete", "TransactionInProgressException"),
-    status429: true,
-    transient: new Set([...codes.awsTransientCodes, ...codes.awsClockSkewCodes, "PriorRequestNotComplete"])
-  })
-
-/** Its modes differ in the delay after a throttle and in its cost. In Java a success without a retry adds nothing. */
-const javaRow =
-  (throttled: (maxBackoff: number) => RetryPolicy.RetryPolicy, throttlingCost?: number) =>
-  ({ maxMillis: maxBackoff }: Settings): Row => ({
-    delays: JavaV1.fullJitterBackoff({ baseDelay: 100, maxBackoff }).pipe(
-      RetryPolicy.whenThrottled(throttled(maxBackoff)),
-      RetryPolicy.honorRetryAfter({ atMost: maxBackoff })
+export const javaScript = /* @__PURE__ */ mode(
+  "javaScript",
+  (max) =>
+    cappedThenJittered("100 millis", max).pipe(
+      RetryPolicy.whenThrottled(cappedThenJittered("500 millis", max)),
+      RetryPolicy.honorRetryAfter({ overshoot: "5 seconds" })
     ),
-    costs: { cost: 5, throttlingCost },
-    classifier: javaErrors(),
-    quota: RetryQuota.layer({ successIncrement: 0 })
-  })
+  RetryClassifier.defaultClassifier,
+  { costs: { cost: 10, throttlingCost: 5 } }
+)
+
+const javaErrors: ErrorRules = {
+  throttling: /* @__PURE__ */ throttlingBut(
+    "LimitExceededException",
+    "PriorRequestNotComplete",
+    "TransactionInProgressException"
+  ),
+  status429: true,
+  transient: /* @__PURE__ */ new Set([
+    ...codes.awsTransientCodes,
+    ...codes.awsClockSkewCodes,
+    "PriorRequestNotComplete"
+  ])
+}
+
+/** In Java a success without a retry adds nothing. */
+const javaQuota = () => RetryQuota.layer({ successIncrement: 0 })
+
+/** Its modes differ in the delay after a throttle and in its cost. */
+const javaDelays = (throttled: RetryPolicy.RetryPolicy, maxBackoff: number): RetryPolicy.RetryPolicy =>
+  JavaV1.fullJitterBackoff({ baseDelay: 100, maxBackoff }).pipe(
+    RetryPolicy.whenThrottled(throttled),
+    RetryPolicy.honorRetryAfter({ atMost: maxBackoff })
+  )
 
 /**
  * The SDK for Java 2.x in standard mode.
@@ -187,7 +194,9 @@ const javaRow =
  */
 export const java = /* @__PURE__ */ mode(
   "java",
-  javaRow((maxBackoff) => JavaV1.fullJitterBackoff({ baseDelay: second, maxBackoff }))
+  (maxBackoff) => javaDelays(JavaV1.fullJitterBackoff({ baseDelay: second, maxBackoff }), maxBackoff),
+  javaErrors,
+  { costs: { cost: 5 }, quota: javaQuota }
 )
 
 /**
@@ -201,9 +210,20 @@ export const java = /* @__PURE__ */ mode(
  */
 export const javaLegacy = /* @__PURE__ */ mode(
   "javaLegacy",
-  javaRow((maxBackoff) => JavaV1.equalJitterBackoff({ baseDelay: 500, maxBackoff }), 0),
-  4
+  (maxBackoff) => javaDelays(JavaV1.equalJitterBackoff({ baseDelay: 500, maxBackoff }), maxBackoff),
+  javaErrors,
+  { attempts: 4, costs: { cost: 5, throttlingCost: 0 }, quota: javaQuota }
 )
+
+const goDelays = (maxMillis: number): RetryPolicy.RetryPolicy => {
+  const lastJittered = Math.floor(Math.log2(maxMillis / second))
+  return RetryPolicy.fromDelay(function goDelay({ attempt, random }) {
+    return attempt > lastJittered ? maxMillis : random.nextDoubleUnsafe() * second * 2 ** attempt
+  })
+}
+
+const goQuota = () =>
+  Layer.effect(RetryQuota.RetryQuota, watchedQuota(Effect.map(RetryQuota.make(), rewardingEverySuccess(1))))
 
 /**
  * The SDK for Go v2.
@@ -224,16 +244,7 @@ export const javaLegacy = /* @__PURE__ */ mode(
  * @category constructors
  * @since 0.1.0
  */
-export const go = /* @__PURE__ */ mode("go", ({ maxMillis }) => {
-  const lastJittered = Math.floor(Math.log2(maxMillis / second))
-  const goDelay = ({ attempt, random }: RetryPolicy.Failure): number =>
-    attempt > lastJittered ? maxMillis : random.nextDoubleUnsafe() * second * 2 ** attempt
-  const quota = Layer.effect(
-    RetryQuota.RetryQuota,
-    watchedQuota(Effect.map(RetryQuota.make(), rewardingEverySuccess(1)))
-  )
-  return { delays: RetryPolicy.fromDelay(goDelay), classifier: classifierOf({}), quota }
-})
+export const go = /* @__PURE__ */ mode("go", goDelays, {}, { quota: goQuota })
 
 /**
  * The SDK for Rust.
@@ -253,13 +264,10 @@ export const go = /* @__PURE__ */ mode("go", ({ maxMillis }) => {
  * @category constructors
  * @since 0.1.0
  */
-export const rust = /* @__PURE__ */ mode("rust", (settings) => ({
-  delays: cappedThenJittered(second, settings).pipe(hintInstead(settings)),
-  classifier: classifierOf({
-    modelFirst: true,
-    timeout: { codes: codes.awsTransientCodes, statuses: codes.awsTransientStatuses, network: "all" }
-  })
-}))
+export const rust = /* @__PURE__ */ mode("rust", (max) => orHint(cappedThenJittered(second, max), max), {
+  modelFirst: true,
+  timeout: { codes: codes.awsTransientCodes, statuses: codes.awsTransientStatuses, network: "all" }
+})
 
 /**
  * The SDK for Kotlin with its defaults: `Kotlin.standardRetryStrategy` of `aws/legacy/Kotlin`, where everything is
@@ -279,14 +287,14 @@ export const rust = /* @__PURE__ */ mode("rust", (settings) => ({
  * @category constructors
  * @since 0.1.0
  */
-export const kotlin = /* @__PURE__ */ mode("kotlin", ({ maxMillis }) => ({
-  delays: Kotlin.exponentialBackoffWithJitter({ maxBackoff: maxMillis }),
-  costs: { cost: 5, throttlingCost: 10, timeoutCost: 10 },
-  classifier: Kotlin.awsRetryPolicy
-}))
+export const kotlin = /* @__PURE__ */ mode(
+  "kotlin",
+  (maxBackoff) => Kotlin.exponentialBackoffWithJitter({ maxBackoff }),
+  Kotlin.awsRetryPolicy,
+  { costs: { cost: 5, throttlingCost: 10, timeoutCost: 10 } }
+)
 
-const networking = (): ReadonlySet<string> =>
-  new Set([...codes.awsTransientCodes, "IDPCommunicationError", "InternalError"])
+const networking = /* @__PURE__ */ new Set([...codes.awsTransientCodes, "IDPCommunicationError", "InternalError"])
 
 /**
  * The SDK for Swift.
@@ -305,14 +313,11 @@ const networking = (): ReadonlySet<string> =>
  * @category constructors
  * @since 0.1.0
  */
-export const swift = /* @__PURE__ */ mode("swift", (settings) => ({
-  delays: jitteredThenCapped(second, settings).pipe(hintInstead(settings)),
-  classifier: classifierOf({
-    transient: networking(),
-    statuses: new Set([...codes.awsTransientStatuses, 408]),
-    timeout: { statuses: new Set([408, 504]) }
-  })
-}))
+export const swift = /* @__PURE__ */ mode("swift", (max) => orHint(jitteredThenCapped(second, max), max), {
+  transient: networking,
+  statuses: /* @__PURE__ */ new Set([...codes.awsTransientStatuses, 408]),
+  timeout: { statuses: /* @__PURE__ */ new Set([408, 504]) }
+})
 
 /**
  * The SDK for Ruby.
@@ -334,16 +339,13 @@ export const swift = /* @__PURE__ */ mode("swift", (settings) => ({
  * @category constructors
  * @since 0.1.0
  */
-export const ruby = /* @__PURE__ */ mode("ruby", (settings) => ({
-  delays: jitteredThenCapped(second, settings),
-  classifier: classifierOf({
-    throttlingWord: /throttl/i,
-    status429: true,
-    transient: new Set([...networking(), "BadDigest", "CRC32CheckFailed"]),
-    statuses: { has: (status) => status >= 500 && status <= 599 },
-    timeout: { codes: networking(), network: "all" }
-  })
-}))
+export const ruby = /* @__PURE__ */ mode("ruby", (max) => jitteredThenCapped(second, max), {
+  throttlingWord: /throttl/i,
+  status429: true,
+  transient: /* @__PURE__ */ new Set([...networking, "BadDigest", "CRC32CheckFailed"]),
+  statuses: { has: (status) => status >= 500 && status <= 599 },
+  timeout: { codes: networking, network: "all" }
+})
 
 /**
  * The SDK for PHP.
@@ -363,10 +365,9 @@ export const ruby = /* @__PURE__ */ mode("ruby", (settings) => ({
  * @category constructors
  * @since 0.1.0
  */
-export const php = /* @__PURE__ */ mode("php", (settings) => ({
-  delays: jitteredThenCapped(2 * second, settings),
-  classifier: classifierOf({ timeout: { network: "all" } })
-}))
+export const php = /* @__PURE__ */ mode("php", (max) => jitteredThenCapped(2 * second, max), {
+  timeout: { network: "all" }
+})
 
 /**
  * The SDK for .NET.
@@ -386,16 +387,19 @@ export const php = /* @__PURE__ */ mode("php", (settings) => ({
  * @category constructors
  * @since 0.1.0
  */
-export const dotNet = /* @__PURE__ */ mode("dotNet", (settings) => ({
-  delays: jitteredThenCapped(second, settings),
-  classifier: classifierOf({
-    throttling: throttlingBut("EC2ThrottledException"),
-    timeout: { codes: codes.awsTransientCodes, network: "none" }
-  })
-}))
+export const dotNet = /* @__PURE__ */ mode("dotNet", (max) => jitteredThenCapped(second, max), {
+  throttling: /* @__PURE__ */ throttlingBut("EC2ThrottledException"),
+  timeout: { codes: codes.awsTransientCodes, network: "none" }
+})
 
 /** The maximum shift in C++. */
 const cppMaxShift = 15
+
+const cppDelays = (maxMillis: number): RetryPolicy.RetryPolicy =>
+  RetryPolicy.fromDelay(function cppDelay({ attempt, random }) {
+    const start = Math.floor(random.nextDoubleUnsafe() * second)
+    return Math.min(start * 2 ** Math.min(attempt - 1, cppMaxShift), maxMillis)
+  })
 
 /**
  * The SDK for C++.
@@ -416,15 +420,10 @@ const cppMaxShift = 15
  * @category constructors
  * @since 0.1.0
  */
-export const cpp = /* @__PURE__ */ mode("cpp", ({ maxMillis }) => {
-  const cppDelay = ({ attempt, random }: RetryPolicy.Failure): number =>
-    Math.min(Math.floor(random.nextDoubleUnsafe() * second) * 2 ** Math.min(attempt - 1, cppMaxShift), maxMillis)
-  const classifier = classifierOf({
-    status429: true,
-    statuses: new Set([...codes.awsTransientStatuses, 408, 419, 440, 509, 598, 599]),
-    timeout: { codes: codes.awsTransientCodes }
-  })
-  return { delays: RetryPolicy.fromDelay(cppDelay), classifier }
+export const cpp = /* @__PURE__ */ mode("cpp", cppDelays, {
+  status429: true,
+  statuses: /* @__PURE__ */ new Set([...codes.awsTransientStatuses, 408, 419, 440, 509, 598, 599]),
+  timeout: { codes: codes.awsTransientCodes }
 })
 
 /**
@@ -447,7 +446,4 @@ export const cpp = /* @__PURE__ */ mode("cpp", ({ maxMillis }) => {
  * @category constructors
  * @since 0.1.0
  */
-export const python = /* @__PURE__ */ mode("python", (settings) => ({
-  delays: cappedThenJittered(second, settings),
-  classifier: classifierOf({})
-}))
+export const python = /* @__PURE__ */ mode("python", (max) => cappedThenJittered(second, max), {})

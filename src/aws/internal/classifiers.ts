@@ -34,31 +34,49 @@ export const hintMillis = ({ info }: Failing): number =>
 export const throttlingBut = (...others: ReadonlyArray<string>): ReadonlySet<string> =>
   new Set(Array.from(codes.awsThrottlingCodes).filter((code) => !others.includes(code)))
 
-interface Has<in A> {
-  readonly has: (value: A) => boolean
-}
-
-/** What an SDK retries. The defaults are those of most: 14 throttling codes, 2 transient ones, 4 statuses, no 429. */
-interface ErrorRules {
-  readonly throttling?: ReadonlySet<string>
+/** What of the codes and the status of an answer is retried. The defaults are those of most SDKs. */
+interface AnswerRules {
+  /** Default: the 14 codes that the SDKs share. */
+  readonly throttling?: ReadonlySet<unknown>
   /** Codes that are throttling because of a word in them. */
   readonly throttlingWord?: RegExp
   /** Whether a 429 without a code is throttling. */
   readonly status429?: boolean
-  readonly transient?: ReadonlySet<string>
-  readonly statuses?: Has<number>
+  /** Default: the 2 codes that the SDKs share. */
+  readonly transient?: ReadonlySet<unknown>
+  /** Default: the 4 statuses that the SDKs share. */
+  readonly statuses?: Pick<ReadonlySet<number>, "has">
+  /** Codes that blame the client for what it has corrected by then. Default: none. */
+  readonly corrected?: ReadonlySet<unknown>
+}
+
+/** What an answer says by these rules. */
+export const answering = ({
+  corrected,
+  status429 = false,
+  statuses = codes.awsTransientStatuses,
+  throttling = codes.awsThrottlingCodes,
+  throttlingWord,
+  transient = codes.awsTransientCodes
+}: AnswerRules) =>
+(found: ReadonlyArray<unknown>, status: number | undefined): RetryInfo.RetryInfo | undefined => {
+  const throttles = (code: unknown) => throttling.has(code) || throttlingWord?.test(String(code))
+  if (found.some(throttles) || (status429 && status === 429)) return RetryInfo.throttled()
+  if (statuses.has(status!) || found.some((code) => transient.has(code))) return RetryInfo.transient
+  return found.some((code) => corrected?.has(code)) ? RetryInfo.make({ fault: "client" }) : undefined
+}
+
+/** What an SDK retries. */
+export interface ErrorRules extends AnswerRules {
   /** Whether the service's model decides about an error before its code and status. */
   readonly modelFirst?: boolean
   /** What costs as much as a timeout. By default, of network failures only client timeouts. */
   readonly timeout?: {
-    readonly codes?: ReadonlySet<string>
-    readonly statuses?: Has<number>
+    readonly codes?: ReadonlySet<unknown>
+    readonly statuses?: ReadonlySet<unknown>
     readonly network?: "timeouts" | "all" | "none"
   }
 }
-
-const codesOf = (error: unknown): ReadonlyArray<string> =>
-  codes.codesOf(error).filter((code) => typeof code === "string")
 
 const traitOf = (error: unknown): RetryInfo.RetryInfo | undefined => {
   const trait = get(error, "$retryable")
@@ -66,10 +84,14 @@ const traitOf = (error: unknown): RetryInfo.RetryInfo | undefined => {
   return get(trait, "throttling") === true ? RetryInfo.throttled() : RetryInfo.transient
 }
 
-/** With the hint of the response in the error. */
-export const withHint = (info: RetryInfo.RetryInfo, error: unknown): RetryInfo.RetryInfo => {
+/** What is known, with the hint of the response in the error. */
+export const withHint = (
+  info: RetryInfo.RetryInfo | undefined,
+  error: unknown
+): Option.Option<RetryInfo.RetryInfo> => {
+  if (info === undefined) return Option.none()
   const retryAfter = retryAfterMillis(error, wallMillis)
-  return retryAfter === undefined ? info : RetryInfo.make({ ...info, retryAfter })
+  return Option.some(retryAfter === undefined ? info : RetryInfo.make({ ...info, retryAfter }))
 }
 
 /** The facts, with whether it costs as much as a timeout, if that depends on it. */
@@ -79,35 +101,22 @@ export const asTimeout = (info: RetryInfo.RetryInfo, timeout: boolean): RetryInf
 /**
  * The classifier of an SDK. Facts that an error carries come first; if the error says nothing, its causes are checked.
  */
-export const classifierOf = ({
-  modelFirst = false,
-  status429 = false,
-  statuses = codes.awsTransientStatuses,
-  throttling = codes.awsThrottlingCodes,
-  throttlingWord,
-  timeout = {},
-  transient = codes.awsTransientCodes
-}: ErrorRules): RetryClassifier.RetryClassifier => {
-  const throttles = (code: string): boolean => throttling.has(code) || throttlingWord?.test(code) === true
-  const answered = (errorCodes: ReadonlyArray<string>, status: number | undefined): RetryInfo.RetryInfo | undefined => {
-    if (errorCodes.some(throttles) || (status429 && status === 429)) return RetryInfo.throttled()
-    const passes = errorCodes.some((code) => transient.has(code)) || (status !== undefined && statuses.has(status))
-    if (!passes) return undefined
-    const costsMore = errorCodes.some((code) => timeout.codes?.has(code) === true) ||
-      (status !== undefined && timeout.statuses?.has(status) === true)
-    return asTimeout(RetryInfo.transient, costsMore)
-  }
+export const classifierOf = (
+  { modelFirst = false, timeout = {}, ...rules }: ErrorRules
+): RetryClassifier.RetryClassifier => {
+  const answered = answering(rules)
   const service: RetryClassifier.RetryClassifier = (error) => {
     const trait = traitOf(error)
-    const own = answered(codesOf(error), statusOf(error))
-    const info = modelFirst || trait?.throttling === true ? trait ?? own : own ?? trait
-    return Option.map(Option.fromUndefinedOr(info), (facts) => withHint(facts, error))
+    const found = codes.codesOf(error)
+    const status = statusOf(error)
+    const costsMore = timeout.statuses?.has(status) === true || found.some((code) => timeout.codes?.has(code))
+    const answer = answered(found, status)
+    const own = answer && asTimeout(answer, costsMore)
+    return withHint(modelFirst || trait?.throttling === true ? trait ?? own : own ?? trait, error)
   }
   const failed = RetryClassifier.chain([RetryClassifier.effectErrors, timedOut, RetryClassifier.network])
+  const { network: like = "timeouts" } = timeout
   const network: RetryClassifier.RetryClassifier = (error) =>
-    Option.map(failed(error), (info) =>
-      timeout.network === undefined || timeout.network === "timeouts"
-        ? info
-        : asTimeout(info, timeout.network === "all"))
+    Option.map(failed(error), (info) => like === "timeouts" ? info : asTimeout(info, like === "all"))
   return RetryClassifier.followingCause(RetryClassifier.chain([RetryClassifier.carried, service, network]))
 }

@@ -15,28 +15,25 @@
 
 import type * as Duration from "effect/Duration"
 import type * as Layer from "effect/Layer"
-import * as Option from "effect/Option"
 import * as Backoff from "../../Backoff.ts"
 import * as Waiter from "../../drivers/Waiter.ts"
 import { exponential } from "../../engine/delay.ts"
 import { callable, checksOf } from "../../internal/checks.ts"
-import { awsThrottlingCodes, codesOf, shapeOf } from "../../internal/classification/errorCodes.ts"
+import { codesOf, shapeOf } from "../../internal/classification/errorCodes.ts"
 import { statusOf } from "../../internal/classification/wire.ts"
 import { count, duration, inCode, positiveDuration, validOptions } from "../../internal/options.ts"
 import * as RetryClassifier from "../../RetryClassifier.ts"
-import * as RetryInfo from "../../RetryInfo.ts"
 import * as RetryPolicy from "../../RetryPolicy.ts"
-import { withHint } from "../internal/classifiers.ts"
+import { answering, withHint } from "../internal/classifiers.ts"
 
-const isThrottlingCode = (code: unknown): boolean => awsThrottlingCodes.has(shapeOf(code) ?? "")
+const answered = answering({
+  status429: true,
+  transient: new Set(),
+  statuses: { has: (status) => status >= 500 && status < 600 }
+})
 
-const service: RetryClassifier.RetryClassifier = (error) => {
-  const status = statusOf(error) ?? 0
-  if (status === 429 || codesOf(error).some(isThrottlingCode)) {
-    return Option.some(withHint(RetryInfo.throttled(), error))
-  }
-  return status >= 500 && status < 600 ? Option.some(withHint(RetryInfo.transient, error)) : Option.none()
-}
+const service: RetryClassifier.RetryClassifier = (error) =>
+  withHint(answered(codesOf(error).map(shapeOf), statusOf(error)), error)
 
 /**
  * What the page retries: throttling and server errors, nothing else.

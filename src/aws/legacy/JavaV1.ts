@@ -21,7 +21,7 @@ import { get, short } from "../../internal/tryGet.ts"
 import * as RetryClassifier from "../../RetryClassifier.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
 import * as RetryPolicy from "../../RetryPolicy.ts"
-import { olderSdk, throttlingBut } from "../internal/classifiers.ts"
+import { answering, olderSdk, throttlingBut } from "../internal/classifiers.ts"
 
 /** From here on the ceiling stays the same, capped or not: in the SDK the shift would overflow. */
 const maxExponent = 30
@@ -173,24 +173,16 @@ export const defaultPolicy: RetryPolicy.RetryPolicy = /* @__PURE__ */ policy()
  */
 export const dynamoDBPolicy: RetryPolicy.RetryPolicy = /* @__PURE__ */ policy({ baseDelay: 25, maxRetries: 10 })
 
-const throttlingCodes: ReadonlySet<unknown> = /* @__PURE__ */ throttlingBut(
-  "LimitExceededException",
-  "TransactionInProgressException"
-)
-
-const retryableCodes: ReadonlySet<unknown> = /* @__PURE__ */ new Set([
-  ...codes.awsTransientCodes,
-  "IDPCommunicationError",
-  "TransactionInProgressException"
-])
-
-const serviceInfo = (names: ReadonlyArray<unknown>, status: number | undefined): RetryInfo.RetryInfo | undefined => {
-  const isIn = (set: ReadonlySet<unknown>) => names.some((code) => set.has(code))
-  if (status === 429 || isIn(throttlingCodes)) return RetryInfo.throttled()
-  const passes = status !== undefined && codes.awsTransientStatuses.has(status)
-  if (passes || isIn(retryableCodes)) return RetryInfo.transient
-  return isIn(codes.awsClockSkewCodes) ? RetryInfo.make({ fault: "client" }) : undefined
-}
+const answered = /* @__PURE__ */ answering({
+  status429: true,
+  throttling: /* @__PURE__ */ throttlingBut("LimitExceededException", "TransactionInProgressException"),
+  transient: /* @__PURE__ */ new Set([
+    ...codes.awsTransientCodes,
+    "IDPCommunicationError",
+    "TransactionInProgressException"
+  ]),
+  corrected: codes.awsClockSkewCodes
+})
 
 /** Without a body the SDK builds the code from the status and the reason phrase: "503 Slow Down" is `SlowDown`. */
 const spelled = (code: unknown, status: number | undefined): unknown =>
@@ -202,7 +194,7 @@ const service: RetryClassifier.RetryClassifier = (error) => {
   const status = statusOf(error)
   const names = [get(error, "name"), get(error, "code"), get(error, "Code")].map((code) => spelled(code, status))
   if (names.includes("TimeoutError")) return Option.some(RetryInfo.timedOut)
-  return Option.fromUndefinedOr(serviceInfo(names, status))
+  return Option.fromUndefinedOr(answered(names, status))
 }
 
 /**
