@@ -67,23 +67,10 @@ const copy = (value: unknown, path: Path, seen: Seen): unknown => {
     : copyObject(value, path, seen)
 }
 
-/** A copy of the document. An exception while it is read means that it is more than data. */
-const copyOf = (document: unknown): unknown => {
-  try {
-    return copy(document, [], { values: 0 })
-  } catch (error) {
-    if (error instanceof BotocoreLegacyError) throw error
-    return refuseUnread([], document, "Expected plain data")
-  }
-}
-
-const isPlain = (object: object): boolean => {
-  const prototype = Object.getPrototypeOf(object)
-  return prototype === null || Object.getPrototypeOf(prototype) === null
-}
-
 const copyObject = (object: object, path: Path, seen: Seen): object => {
-  if (!isPlain(object)) refuseUnread(path, object, "Expected a plain object")
+  const prototype = Object.getPrototypeOf(object)
+  const isPlain = prototype === null || Object.getPrototypeOf(prototype) === null
+  if (!isPlain) refuseUnread(path, object, "Expected a plain object")
   const copied = Object.keys(object).map((key) => {
     if (key.length > maxLength) refuseUnread(path, key, `Expected keys of at most ${maxLength} characters`)
     const value = (object as Record<string, unknown>)[key]
@@ -96,17 +83,34 @@ const copyObject = (object: object, path: Path, seen: Seen): object => {
 
 const Status = Schema.Int.check(Schema.isBetween({ minimum: 100, maximum: 599 }))
 
-const Condition = Schema.Struct({
-  response: Schema.optionalKey(Schema.Struct({
-    http_status_code: Schema.optionalKey(Status),
-    service_error_code: Schema.optionalKey(Schema.NonEmptyString),
-    crc32body: Schema.optionalKey(Schema.NonEmptyString)
-  })),
-  socket_errors: Schema.optionalKey(Schema.Array(Schema.Literal("GENERAL_CONNECTION_ERROR")))
+const Response = Schema.Struct({
+  http_status_code: Schema.optionalKey(Status),
+  service_error_code: Schema.optionalKey(Schema.NonEmptyString),
+  crc32body: Schema.optionalKey(Schema.NonEmptyString)
 })
-type Condition = typeof Condition.Type
 
-const Policies = Schema.Record(Schema.String, Schema.Struct({ applies_when: Condition }))
+const socket_errors = Schema.optionalKey(Schema.Array(Schema.Literal("GENERAL_CONNECTION_ERROR")))
+
+/** A response that a policy retries: a body that can be checked, or a status. */
+const RetriedResponse = Response.check(Schema.makeFilter(({ crc32body, http_status_code, service_error_code }) => {
+  if (crc32body === undefined) {
+    return http_status_code !== undefined || { path: ["http_status_code"], issue: "Missing key" }
+  }
+  return (http_status_code ?? service_error_code) === undefined || "Expected crc32body to stand alone"
+}))
+
+/** What a policy retries. */
+const Condition = Schema.Struct({ response: Schema.optionalKey(RetriedResponse), socket_errors }).check(
+  Schema.makeFilter(({ response, socket_errors: errors = [] }) =>
+    response !== undefined || errors.length > 0 || "Expected response or socket_errors"
+  )
+)
+export type Condition = typeof Condition.Type
+
+const policiesOf = <S extends Schema.Constraint>(condition: S) =>
+  Schema.Record(Schema.String, Schema.Struct({ applies_when: condition }))
+
+const Policies = policiesOf(Condition)
 type Policies = typeof Policies.Type
 
 /** A section, once it is complete. */
@@ -120,8 +124,11 @@ const Section = Schema.Struct({
   policies: Policies
 })
 
+/** A definition may lack what a policy that refers to it inherits. */
+const Definitions = policiesOf(Schema.Struct({ response: Schema.optionalKey(Response), socket_errors }))
+
 const Top = Schema.Struct({
-  definitions: Schema.optionalKey(Policies),
+  definitions: Schema.optionalKey(Definitions),
   retry: Schema.Record(Schema.String, Schema.Record(Schema.String, Schema.Unknown))
 })
 
@@ -145,24 +152,10 @@ const decodeTop = decoder(Top)
 const decodeSection = decoder(Section)
 const decodeOperation = decoder(Schema.Struct({ policies: Policies }))
 
-/** What one policy retries. */
-export type Rule =
-  | { readonly _tag: "Response"; readonly status: number; readonly code: string | undefined }
-  | { readonly _tag: "Crc32"; readonly header: string }
-  | { readonly _tag: "SocketErrors" }
-
-type Rules = ReadonlyMap<string, ReadonlyArray<Rule>>
-
-/** How one service is retried. */
-export interface Settings {
-  readonly maxAttempts: number
-  /** Seconds, or `"rand"` for a new number in `[0, 1)` at every retry. */
-  readonly base: number | "rand"
-  readonly growthFactor: number
-  /** By policy name: those of a service replace those of the default. */
-  readonly policies: Rules
+/** How a service is retried. */
+export interface Settings extends Schema.Schema.Type<typeof Section> {
   /** Additional policies of operations, by operation name. */
-  readonly operations: ReadonlyMap<string, Rules>
+  readonly operations: ReadonlyMap<string, Policies>
 }
 
 /**
@@ -178,30 +171,8 @@ export interface Document {
   readonly services: ReadonlyMap<string, Settings>
 }
 
-const responseRule = (response: NonNullable<Condition["response"]>, path: Path): Rule => {
-  const { crc32body: header, http_status_code: status, service_error_code: code } = response
-  if (header !== undefined) {
-    return status === undefined && code === undefined
-      ? { _tag: "Crc32", header: header.toLowerCase() }
-      : refuse(path, response, "Expected crc32body to stand alone")
-  }
-  return status === undefined
-    ? refuse([...path, "http_status_code"], undefined, "Missing key")
-    : { _tag: "Response", status, code }
-}
-
-const rulesOf = (condition: Condition, path: Path): ReadonlyArray<Rule> => {
-  const { response, socket_errors: socketErrors } = condition
-  const rules: Array<Rule> = response === undefined ? [] : [responseRule(response, [...path, "response"])]
-  if (socketErrors !== undefined && socketErrors.length > 0) rules.push({ _tag: "SocketErrors" })
-  return rules.length > 0 ? rules : refuse(path, condition, "Expected response or socket_errors")
-}
-
 const mapValues = <A, B>(record: { readonly [key: string]: A }, f: (value: A, key: string) => B): Map<string, B> =>
   new Map(Object.entries(record).map(([key, value]) => [key, f(value, key)]))
-
-const rulesByName = (policies: Policies, path: Path): Rules =>
-  mapValues(policies, ({ applies_when: when }, name) => rulesOf(when, [...path, "policies", name, "applies_when"]))
 
 /** The keys of both. Of those in both, objects are merged, and of anything else the second counts. */
 const merged = (first: unknown, second: unknown): unknown => {
@@ -209,10 +180,8 @@ const merged = (first: unknown, second: unknown): unknown => {
   return { ...first, ...Object.fromEntries(mapValues(second, (value, key) => merged(first[key], value))) }
 }
 
-type Definitions = ReadonlyMap<unknown, Policies[string]>
-
 /** A policy, with the definition that it refers to in place of the reference. */
-const resolved = (policy: unknown, definitions: Definitions, path: Path): unknown => {
+const resolved = (policy: unknown, definitions: ReadonlyMap<unknown, object>, path: Path): unknown => {
   if (!isObject(policy) || !("$ref" in policy)) return policy
   const { $ref, ...own } = policy
   if ("applies_when" in own) refuse(path, policy, "Expected $ref to stand alone")
@@ -221,7 +190,12 @@ const resolved = (policy: unknown, definitions: Definitions, path: Path): unknow
 }
 
 /** A section whose policies are resolved, each merged with the one of the same name that it inherits. */
-const withPolicies = (section: unknown, inherited: Policies, definitions: Definitions, path: Path): unknown => {
+const withPolicies = (
+  section: unknown,
+  inherited: Policies,
+  definitions: ReadonlyMap<unknown, object>,
+  path: Path
+): unknown => {
   if (!isObject(section) || !isObject(section.policies)) return section
   const policies = mapValues(
     section.policies,
@@ -230,30 +204,24 @@ const withPolicies = (section: unknown, inherited: Policies, definitions: Defini
   return { ...section, policies: Object.fromEntries(policies) }
 }
 
-const settingsFrom = (section: typeof Section.Type, path: Path, operations: Settings["operations"]): Settings => ({
-  maxAttempts: section.max_attempts,
-  base: section.delay.base,
-  growthFactor: section.delay.growth_factor,
-  policies: rulesByName(section.policies, path),
-  operations
-})
-
 /** Decodes a document, or throws a `BotocoreLegacyError`. Takes time linear in the document. */
 export const decodeUnsafe = (document: unknown): Document => {
-  const { definitions: named = {}, retry } = decodeTop(copyOf(document), [])
+  const { definitions = {}, retry } = decodeTop(copy(document, [], { values: 0 }), [])
   const { __default__, ...services } = retry
-  const definitions = mapValues(named, (policy) => policy)
+  const named = new Map(Object.entries(definitions))
   const at = ["retry", "__default__"]
-  const shared = decodeSection(withPolicies(__default__, {}, definitions, at), at)
-  const operationOf = (section: unknown, path: Path): Rules =>
-    rulesByName(decodeOperation(withPolicies(section, {}, definitions, path), path).policies, path)
+  const shared = decodeSection(withPolicies(__default__, {}, named, at), at)
+  const operationOf = (section: unknown, path: Path): Policies =>
+    decodeOperation(withPolicies(section, {}, named, path), path).policies
   return {
-    fallback: settingsFrom(shared, at, new Map()),
+    fallback: { ...shared, operations: new Map() },
     services: mapValues(services, ({ __default__: own = {}, ...operations }, name) => {
       const path = ["retry", name, "__default__"]
-      const section = merged({ ...shared, policies: {} }, withPolicies(own, shared.policies, definitions, path))
-      const rules = mapValues(operations, (operation, key) => operationOf(operation, ["retry", name, key]))
-      return settingsFrom(decodeSection(section, path), path, rules)
+      const section = merged({ ...shared, policies: {} }, withPolicies(own, shared.policies, named, path))
+      return {
+        ...decodeSection(section, path),
+        operations: mapValues(operations, (operation, key) => operationOf(operation, ["retry", name, key]))
+      }
     })
   }
 }

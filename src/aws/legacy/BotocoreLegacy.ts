@@ -24,13 +24,19 @@ import * as RetryClassifier from "../../RetryClassifier.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
 import * as RetryPolicy from "../../RetryPolicy.ts"
 import * as Documents from "../internal/botocoreDocument.ts"
-import type { BotocoreLegacyError, Document, Rule } from "../internal/botocoreDocument.ts"
+import { BotocoreLegacyError, type Condition, type Document } from "../internal/botocoreDocument.ts"
 import { timedOut, transport } from "../internal/classifiers.ts"
 
 export { BotocoreLegacyError, type Document } from "../internal/botocoreDocument.ts"
 
+const unreadable = { path: [], value: "an object", problem: "Expected plain data" }
+
+/** An object that throws while it is read is more than data. */
 const decoding = (decode: () => Document): Effect.Effect<Document, BotocoreLegacyError> =>
-  Effect.try({ try: decode, catch: (error) => error as BotocoreLegacyError })
+  Effect.try({
+    try: decode,
+    catch: (error) => error instanceof BotocoreLegacyError ? error : new BotocoreLegacyError(unreadable)
+  })
 
 /**
  * Decodes a document, as returned by `JSON.parse`.
@@ -242,10 +248,12 @@ const facts = {
   veto: Option.some(RetryInfo.notRetryable)
 }
 
-const response = (rules: ReadonlyArray<Rule>, status: number, error: unknown): Option.Option<RetryInfo.RetryInfo> => {
+type Conditions = ReadonlyArray<Condition>
+
+const response = (conditions: Conditions, status: number, error: unknown): Option.Option<RetryInfo.RetryInfo> => {
   const found = codes.codesOf(error)
-  const isRetried = rules.some((rule) =>
-    rule._tag === "Response" && rule.status === status && (rule.code === undefined || found.includes(rule.code))
+  const isRetried = conditions.some(({ response: { http_status_code: on, service_error_code: code } = {} }) =>
+    on === status && (code === undefined || found.includes(code))
   )
   if (!isRetried) return facts.veto
   if (status === 429 || found.some((code) => codes.awsThrottlingCodes.has(code as string))) return facts.throttled
@@ -255,22 +263,21 @@ const response = (rules: ReadonlyArray<Rule>, status: number, error: unknown): O
 /** What botocore calls a general connection error: no connection, a broken one, or no response in time. */
 const connection = RetryClassifier.chain([timedOut, transport, RetryClassifier.network])
 
-const classifierOf = (rules: ReadonlyArray<Rule>): RetryClassifier.RetryClassifier => {
-  const checked = headersOf(rules)
-  const connects = rules.some(({ _tag }) => _tag === "SocketErrors")
+const classifierOf = (conditions: Conditions, checked: ReadonlyArray<string>): RetryClassifier.RetryClassifier => {
+  const connects = conditions.some(({ socket_errors: errors = [] }) => errors.length > 0)
   return RetryClassifier.followingCause((error) => {
     if (get(error, "_tag") === "ChecksumError") {
       return checked.includes(get(error, "header") as string) ? facts.server : facts.veto
     }
     const status = statusOf(error)
-    if (status !== undefined) return response(rules, status, error)
+    if (status !== undefined) return response(conditions, status, error)
     return connects ? connection(error) : Option.none()
   })
 }
 
-/** The headers that rules compare with the body. */
-const headersOf = (rules: ReadonlyArray<Rule>): ReadonlyArray<string> =>
-  rules.flatMap((rule) => rule._tag === "Crc32" ? rule.header : [])
+/** The headers that are compared with the body. */
+const headersOf = (conditions: Conditions): ReadonlyArray<string> =>
+  conditions.flatMap(({ response }) => response?.crc32body?.toLowerCase() ?? [])
 
 const crcTable = Uint32Array.from({ length: 256 }, (_, byte) => {
   let crc = byte
@@ -297,7 +304,10 @@ const checkerOf = (checked: ReadonlyArray<string>): ServiceRetry["checkBody"] =>
     return Effect.void
   })
 
-const policyOf = ({ base, growthFactor: factor }: Documents.Settings, maxAttempts: number): RetryPolicy.RetryPolicy =>
+const policyOf = (
+  { base, growth_factor: factor }: Documents.Settings["delay"],
+  maxAttempts: number
+): RetryPolicy.RetryPolicy =>
   Backoff.exponential(base === "rand" ? 1000 : Math.min(base * 1000, maxDelayMillis), factor, {
     jitter: base === "rand" ? "full" : "none"
   }).pipe(
@@ -339,19 +349,18 @@ export const forService = (
   options: Options = {}
 ): ServiceRetry => {
   const settings = document.services.get(service) ?? document.fallback
-  const { maxRetries = settings.maxAttempts - 1, maxAttempts = maxRetries + 1 } = validOptions(
-    checksOf("BotocoreLegacy.forService", options),
-    optionRecord,
-    options
-  )
-  const policies = new Map([...document.fallback.policies, ...settings.policies])
-  const additional = settings.operations.get(options.operation!) ?? new Map()
-  const rules = [...policies.values(), ...additional.values()].flat()
-  const classifier = classifierOf(rules)
+  const check = checksOf("BotocoreLegacy.forService", options)
+  const valid = validOptions(check, optionRecord, options)
+  const { maxRetries = settings.max_attempts - 1, maxAttempts = maxRetries + 1 } = valid
+  const policies = { ...document.fallback.policies, ...settings.policies }
+  const additional = settings.operations.get(options.operation!) ?? {}
+  const conditions = [policies, additional].flatMap((all) => Object.values(all).map(({ applies_when: when }) => when))
+  const headers = headersOf(conditions)
+  const classifier = classifierOf(conditions, headers)
   return {
-    policy: policyOf(settings, maxAttempts),
+    policy: policyOf(settings.delay, maxAttempts),
     classifier,
     layer: RetryClassifier.layer(classifier),
-    checkBody: checkerOf(headersOf(rules))
+    checkBody: checkerOf(headers)
   }
 }

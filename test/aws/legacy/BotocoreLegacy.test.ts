@@ -58,20 +58,30 @@ describe("BotocoreLegacy", () => {
   })
 
   describe("the built-in document", () => {
-    const told = (policies: ReadonlyMap<string, ReadonlyArray<object>>) =>
-      Object.fromEntries(Array.from(policies, ([name, rules]) => [name, rules.length === 1 ? rules[0] : rules]))
+    type Policies = BotocoreLegacy.Document["fallback"]["policies"]
+    const ruleOf = ({ applies_when: { response } }: Policies[string]) => {
+      if (response === undefined) return { _tag: "SocketErrors" }
+      const { crc32body: header, http_status_code: status, service_error_code: code } = response
+      return header === undefined ? { _tag: "Response", status, code } : { _tag: "Crc32", header }
+    }
+    const told = (policies: Policies) =>
+      Object.fromEntries(Object.entries(policies).map(([name, policy]) => [name, ruleOf(policy)]))
 
     const { fallback, services } = BotocoreLegacy.document
 
     it("vector: the default", () => {
-      assert.deepStrictEqual([fallback.maxAttempts, fallback.base, fallback.growthFactor], [5, "rand", 2])
+      assert.deepStrictEqual([fallback.max_attempts, fallback.delay.base, fallback.delay.growth_factor], [5, "rand", 2])
       assert.deepStrictEqual(told(fallback.policies), vectors.defaultPolicies)
     })
 
     for (const [service, { base, maxAttempts, policies }] of Object.entries(vectors.overrides)) {
       it(`vector: the overrides of ${service}`, () => {
         const settings = services.get(service)!
-        assert.deepStrictEqual([settings.maxAttempts, settings.base, settings.growthFactor], [maxAttempts, base, 2])
+        assert.deepStrictEqual([settings.max_attempts, settings.delay.base, settings.delay.growth_factor], [
+          maxAttempts,
+          base,
+          2
+        ])
         assert.deepStrictEqual(told(settings.policies), policies)
       })
     }
@@ -417,9 +427,9 @@ describe("BotocoreLegacy", () => {
     it.effect("the last of two equal keys counts, and lone surrogates are text like any other", () =>
       Effect.gen(function*() {
         const json = JSON.stringify(minimal({ max_attempts: 2 })).replace("\"max_attempts\":2", "$&,\"max_attempts\":4")
-        assert.strictEqual((yield* BotocoreLegacy.decodeJson(json)).fallback.maxAttempts, 4)
+        assert.strictEqual((yield* BotocoreLegacy.decodeJson(json)).fallback.max_attempts, 4)
         const surrogate = minimal({ policies: { "\ud800": { applies_when: { response: { http_status_code: 500 } } } } })
-        assert.strictEqual((yield* BotocoreLegacy.decode(surrogate)).fallback.policies.size, 1)
+        assert.strictEqual(Object.keys((yield* BotocoreLegacy.decode(surrogate)).fallback.policies).length, 1)
       }))
   })
 
@@ -459,7 +469,7 @@ describe("BotocoreLegacy", () => {
           retry: { __default__: { ...minimal({}).retry.__default__, policies }, ...services }
         })
         assert.strictEqual(document.services.size, 900)
-        for (const { policies } of document.services.values()) assert.strictEqual(policies.size, 1)
+        for (const { policies } of document.services.values()) assert.strictEqual(Object.keys(policies).length, 1)
       }))
 
     it.effect("pollutes nothing", () =>
