@@ -22,13 +22,8 @@ import { withHint } from "./internal/classifiers.ts"
 
 /** The statuses that decide without a code. */
 const byStatus: ReadonlyMap<unknown, RetryInfo.RetryInfo> = new Map([
-  [408, RetryInfo.transient],
-  [429, RetryInfo.throttled()],
-  [500, RetryInfo.transient],
-  [502, RetryInfo.transient],
-  [503, RetryInfo.transient],
-  [504, RetryInfo.transient],
-  [509, RetryInfo.throttled()]
+  ...[408, 500, 502, 503, 504].map((status) => [status, RetryInfo.transient] as const),
+  ...[429, 509].map((status) => [status, RetryInfo.throttled()] as const)
 ])
 
 /** The status of an error of an AWS SDK, of another HTTP client, or of Effect's. */

@@ -218,11 +218,9 @@ export const headers = (options: Options): Effect.Effect<RequestHeaders, never, 
     const metadata = yield* Schedule.CurrentMetadata
     const number = attempt ?? (metadata === around ? 1 : metadata.attempt + 1)
     const hasMax = max < Infinity && (maxInFirst || number > 1)
-    const remainingMillis = yield* Effect.contextWith((context: Context.Context<never>) =>
-      Effect.succeed(remainingIn(context))
-    )
-    const sentMillis = Math.min(readTimeoutMillis, remainingMillis) + (yield* Clock.currentTimeMillis)
-    const ttl = skewMillis === undefined ? undefined : basicForm(sentMillis + skewMillis)
+    const waitMillis = Math.min(readTimeoutMillis, remainingIn(yield* Effect.context<never>()))
+    const now = yield* Clock.currentTimeMillis
+    const ttl = skewMillis === undefined ? undefined : basicForm(now + waitMillis + skewMillis)
     const parts = [`attempt=${number}`, ...hasMax ? [`max=${max}`] : []]
     if (ttl !== undefined) parts.splice(ttlPosition === "first" ? 0 : parts.length, 0, `ttl=${ttl}`)
     return { "amz-sdk-invocation-id": id, "amz-sdk-request": parts.join("; ") }

@@ -113,24 +113,16 @@ const sending = <A, E, R>(
       ? send
       : Effect.updateContext(send, (context: AnyContext) =>
         withPropagation(token, propagation, context) as Context.Context<R>)
-    const counted = isBare ? sending : Effect.provideService(sending, Schedule.CurrentMetadata, metadata)
-    if (!shared.marking) {
-      return counted
-    }
-    const scope = scopeOf(fiber, token)
-    return Effect.ensuring(
-      Effect.provideService(counted, CurrentScope, scope),
-      Effect.sync(() =>
-        scope.close()
-      )
-    )
+    return marked(isBare ? sending : Effect.provideService(sending, Schedule.CurrentMetadata, metadata), fiber, token)
   })
 
-/** The mark of a send: the gates that it has passed, and what it holds of them. */
-const scopeOf = (fiber: AnyFiber, token: Token | undefined): SendScope => {
+/** Marks a send with the gates that it has passed, and what it holds of them, if something asks. */
+const marked = <A, E, R>(send: Effect.Effect<A, E, R>, fiber: AnyFiber, token?: Token): Effect.Effect<A, E, R> => {
+  if (!shared.marking) return send
   const issued = token instanceof Issued ? token : undefined
   const environment = new CallEnvironment(fiber.context, undefined, issued?.permit.environment.gates ?? [])
-  return new SendScope(environment, fiber, issued?.decider.run)
+  const scope = new SendScope(environment, fiber, issued?.decider.run)
+  return Effect.ensuring(Effect.provideService(send, CurrentScope, scope), Effect.sync(() => scope.close()))
 }
 
 /**

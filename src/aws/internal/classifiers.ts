@@ -26,6 +26,10 @@ export const olderSdk = (service: RetryClassifier.RetryClassifier): RetryClassif
     RetryClassifier.followingCause(transport)
   )
 
+/** The properties that may hold the code of an error of an older SDK. */
+export const namesOf = (error: unknown): ReadonlyArray<unknown> =>
+  ["name", "code", "Code"].map((property) => get(error, property))
+
 /** The hint in the facts of a failure, in milliseconds. */
 export const hintMillis = ({ info }: Failing): number =>
   info?.retryAfter === undefined ? 0 : Duration.toMillis(info.retryAfter)

@@ -113,18 +113,13 @@ export interface Service<out Refusal = RateLimitExceeded> {
    * Permission for the first attempt. Fails if the first attempt costs tokens that are not available, or a gate lets no
    * more sends through; may wait for either, as configured.
    */
-  readonly acquireInitialToken: (
-    operation?: Operation
-  ) => Effect.Effect<Token, QuotaExhausted | Refusal>
+  readonly acquireInitialToken: (operation?: Operation) => Effect.Effect<Token, QuotaExhausted | Refusal>
   /**
    * Permission to retry after a failure of the token's attempt. Fails with `RetryRefused` if it is not retried, after
    * the delay for which a long-polling call is held, if a gate refuses the send, or at the deadline if the gates do not let
    * it pass until then. Dies with `InvalidToken`.
    */
-  readonly refreshRetryToken: (
-    token: Token,
-    error: unknown
-  ) => Effect.Effect<Token, RetryRefused>
+  readonly refreshRetryToken: (token: Token, error: unknown) => Effect.Effect<Token, RetryRefused>
   /**
    * Records the success of the token's attempt; gates see the value if given. Never waits. Dies with `InvalidToken`.
    */

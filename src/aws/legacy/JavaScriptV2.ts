@@ -19,7 +19,7 @@ import { get } from "../../internal/tryGet.ts"
 import * as RetryClassifier from "../../RetryClassifier.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
 import * as RetryPolicy from "../../RetryPolicy.ts"
-import { hintMillis, olderSdk, throttlingBut } from "../internal/classifiers.ts"
+import { hintMillis, namesOf, olderSdk, throttlingBut } from "../internal/classifiers.ts"
 
 /**
  * Options of the delays.
@@ -161,18 +161,9 @@ const retryableCodes: ReadonlySet<unknown> = /* @__PURE__ */ new Set([
   "CRC32CheckFailed"
 ])
 
-const codesOf = (error: unknown): ReadonlyArray<unknown> => [
-  get(error, "code"),
-  get(error, "name"),
-  get(error, "Code")
-]
+const hasCode = (error: unknown, set: ReadonlySet<unknown>): boolean => namesOf(error).some((code) => set.has(code))
 
-const hasCode = (error: unknown, set: ReadonlySet<unknown>): boolean => codesOf(error).some((code) => set.has(code))
-
-const headerOf = (error: unknown, name: string): unknown => {
-  const headers = headersOf(error)
-  return headers && headerIn(headers)(name)
-}
+const headerOf = (error: unknown, name: string): unknown => headerIn(headersOf(error) ?? {})(name)
 
 const isRedirect = (error: unknown): boolean => {
   if (get(error, "redirect") === true) return true
@@ -184,11 +175,8 @@ const redirects = RetryClassifier.followingCause((error) =>
   isRedirect(error) ? Option.some(RetryInfo.make()) : Option.none()
 )
 
-const isExpiredSignature = (error: unknown): boolean => {
-  const message = get(error, "message")
-  return typeof message === "string" && message.includes("expired") &&
-    codesOf(error).some((code) => typeof code === "string" && code.includes("Signature"))
-}
+const isExpiredSignature = (error: unknown): boolean =>
+  String(get(error, "message")).includes("expired") && namesOf(error).some((code) => String(code).includes("Signature"))
 
 /** Whole seconds, as `parseInt` reads them; on an error of the SDK the hint is already in milliseconds. */
 const retryAfterOf = (error: unknown): unknown =>
@@ -201,7 +189,7 @@ const infoOf = (error: unknown): RetryInfo.RetryInfo | undefined => {
   if (get(error, "retryable") === false) return RetryInfo.notRetryable
   const status = statusOf(error) ?? 0
   if (status === 429 || hasCode(error, throttlingCodes)) return RetryInfo.throttled()
-  if (codesOf(error).includes("TimeoutError")) return RetryInfo.timedOut
+  if (namesOf(error).includes("TimeoutError")) return RetryInfo.timedOut
   if (status >= 500) return RetryInfo.transient
   return isRetryable(error) ? RetryInfo.make() : undefined
 }

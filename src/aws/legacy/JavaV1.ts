@@ -17,11 +17,11 @@ import { checksOf } from "../../internal/checks.ts"
 import * as codes from "../../internal/classification/errorCodes.ts"
 import { statusOf } from "../../internal/classification/wire.ts"
 import { count, positiveDuration, validOptions } from "../../internal/options.ts"
-import { get, short } from "../../internal/tryGet.ts"
+import { short } from "../../internal/tryGet.ts"
 import * as RetryClassifier from "../../RetryClassifier.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
 import * as RetryPolicy from "../../RetryPolicy.ts"
-import { answering, olderSdk, throttlingBut } from "../internal/classifiers.ts"
+import { answering, namesOf, olderSdk, throttlingBut } from "../internal/classifiers.ts"
 
 /** From here on the ceiling stays the same, capped or not: in the SDK the shift would overflow. */
 const maxExponent = 30
@@ -192,7 +192,7 @@ const spelled = (code: unknown, status: number | undefined): unknown =>
 
 const service: RetryClassifier.RetryClassifier = (error) => {
   const status = statusOf(error)
-  const names = [get(error, "name"), get(error, "code"), get(error, "Code")].map((code) => spelled(code, status))
+  const names = namesOf(error).map((code) => spelled(code, status))
   if (names.includes("TimeoutError")) return Option.some(RetryInfo.timedOut)
   return Option.fromUndefinedOr(answered(names, status))
 }

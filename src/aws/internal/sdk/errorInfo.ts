@@ -55,11 +55,11 @@ const sdkClassifier = RetryClassifier.followingCause(RetryClassifier.chain([
 ]))
 
 /** The facts of an error of the SDK; none if it is unknown. */
-export const classifier: RetryClassifier.RetryClassifier = (error) => {
-  const own = RetryInfo.fromError(error)
-  if (Option.isSome(own)) return own
-  return Option.map(sdkClassifier(error), (info) => RetryInfo.make({ ...info, fault: faultOfSdk(error) ?? info.fault }))
-}
+export const classifier: RetryClassifier.RetryClassifier = RetryClassifier.orElse(
+  RetryClassifier.carried,
+  (error) =>
+    Option.map(sdkClassifier(error), (info) => RetryInfo.make({ ...info, fault: faultOfSdk(error) ?? info.fault }))
+)
 
 /** Puts a hidden property on an error. What cannot take it stays as it is. */
 const hide = (error: unknown, key: PropertyKey, value: unknown): void => {
