@@ -170,10 +170,8 @@ export const send = <I extends object, In extends I, O extends MetadataBearer, O
       },
       catch: Facts.thrown
     })
-    return yield* Effect.tapError(
-      untilDeadline(request),
-      (error) => failed(error, sent, stream, typeof command !== "function")
-    )
+    const isLast = typeof command !== "function"
+    return yield* Effect.tapError(untilDeadline(request), (error) => failed(error, sent, stream, isLast))
   })
 }
 
@@ -254,10 +252,7 @@ export const sendHedged = <I extends object, In extends I, O extends MetadataBea
     if (isOneShot || !(repeatable ?? reads.test(made.constructor.name))) return each
     return Effect.flatMap(Sends.current(made.constructor), ({ attempt, call }) => {
       let last = attempt - 1
-      const counted = Effect.suspend(() => {
-        last++
-        return each
-      })
+      const counted = Effect.andThen(Effect.sync(() => last++), each)
       return hedging(counted, valid, home).pipe(
         Effect.tapError((error) => Effect.sync(() => Sends.countedTo(error, last))),
         Effect.provideService(RequestHeaders.Invocation, call)

@@ -9,7 +9,8 @@
  */
 
 import * as Duration from "effect/Duration"
-import { also, checksOf, rejectUnknown } from "../internal/checks.ts"
+import { checksOf } from "../internal/checks.ts"
+import { inCode, validOptions } from "../internal/options.ts"
 import type { RetryPolicy } from "../RetryPolicy.ts"
 import type { RetryQuota } from "../RetryQuota.ts"
 import { type Options, standard2026 } from "./AwsModes.ts"
@@ -105,9 +106,8 @@ export const settings = ({ operation, service }: Operation): Settings => {
  * @since 0.1.0
  */
 export const make = (options: Options = {}): (operation: Operation) => RetryPolicy<unknown, never, RetryQuota> => {
-  const check = checksOf("Operations.make", options)
-  also(check, "maxAttempts", "maxBackoff")
-  const { maxAttempts, maxBackoff } = rejectUnknown(check, options, options)
+  validOptions(checksOf("Operations.make", options), { maxAttempts: inCode, maxBackoff: inCode }, options)
+  const { maxAttempts, maxBackoff } = options
   const policyOf = (of: Settings) => standard2026({ ...of, maxAttempts: maxAttempts ?? of.maxAttempts, maxBackoff })
   const policies = new Map([ordinary, polling, dynamoDB].map((of) => [of, policyOf(of)]))
   return (operation) => policies.get(settings(operation))!

@@ -164,20 +164,6 @@ const optionRecord = {
   ttlPosition: word("first", "last")
 }
 
-/** Checks the options of {@link headers}. */
-const validated = (options: Options) => {
-  const check = checksOf("RequestHeaders.headers", options)
-  const valid = validOptions(check, optionRecord, options)
-  const { attempt, maxAttempts } = options
-  if (attempt !== undefined && !(Number.isSafeInteger(attempt) && attempt >= 1)) {
-    check.reject("attempt", attempt, "a whole number of at least 1")
-  }
-  const max = isRetryPolicy(maxAttempts)
-    ? limits(maxAttempts).maxAttempts
-    : check.count("maxAttempts", maxAttempts as number, 1)
-  return { ...valid, attempt, max }
-}
-
 /** The second as `YYYYMMDDTHHMMSSZ`; `undefined` if the time has no such form. */
 const basicForm = (epochMillis: number): string | undefined => {
   const iso = Option.getOrUndefined(Option.map(DateTime.make(epochMillis), DateTime.formatIso))
@@ -212,7 +198,15 @@ const basicForm = (epochMillis: number): string | undefined => {
  * @since 0.1.0
  */
 export const headers = (options: Options): Effect.Effect<RequestHeaders, never, Invocation> => {
-  const { attempt, max, maxInFirst, readTimeoutMillis = Infinity, ttlPosition } = validated(options)
+  const check = checksOf("RequestHeaders.headers", options)
+  const { maxInFirst, readTimeoutMillis = Infinity, ttlPosition } = validOptions(check, optionRecord, options)
+  const { attempt, maxAttempts } = options
+  if (attempt !== undefined && !(Number.isSafeInteger(attempt) && attempt >= 1)) {
+    check.reject("attempt", attempt, "a whole number of at least 1")
+  }
+  const max = isRetryPolicy(maxAttempts)
+    ? limits(maxAttempts).maxAttempts
+    : check.count("maxAttempts", maxAttempts as number, 1)
   return Effect.gen(function*() {
     const { around, id, skewMillis } = yield* Invocation
     const metadata = yield* Schedule.CurrentMetadata

@@ -164,8 +164,8 @@ const variables: { readonly [K in Kind]: string } = {
 }
 
 /** The path of a file: as given, else from the variable, else in the home directory. */
-const locate = Effect.fnUntraced(function*(kind: Kind, given: string | undefined) {
-  const path = Files.unlessBlank(given) ?? (yield* Files.variable(variables[kind])) ?? `~/.aws/${kind}`
+const locate = Effect.fnUntraced(function*(kind: Kind, option: string | undefined) {
+  const path = Files.unlessBlank(option) ?? (yield* Files.variable(variables[kind])) ?? `~/.aws/${kind}`
   if (!/^~[/\\]/.test(path)) return path
   const directory = (yield* Files.variable("HOME")) ?? (yield* Files.variable("USERPROFILE"))
   if (directory !== undefined) return directory + path.slice(1)
@@ -189,8 +189,8 @@ const read = (path: string, kind: Kind) =>
       Effect.as(Effect.logDebug(`AWS ${kind} file ${path} is skipped: ${error.message}`), ""))
   )
 
-const loaded = Effect.fnUntraced(function*(kind: Kind, given: string | undefined) {
-  const path = yield* locate(kind, given)
+const loaded = Effect.fnUntraced(function*(kind: Kind, option: string | undefined) {
+  const path = yield* locate(kind, option)
   const profiles: Profiles = path === undefined ? new Map() : yield* parse(yield* read(path, kind), path, kind)
   return { path, profiles }
 })

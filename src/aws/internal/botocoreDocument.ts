@@ -47,15 +47,11 @@ const maxValues = 10_000
 /** The maximum length of a key or a value. */
 const maxLength = 256
 
-interface Seen {
-  values: number
-}
-
 /**
  * The own data of a value, without prototypes. Anything too deep, too large, or named like an inherited property is
  * rejected before other code reads it.
  */
-const copy = (value: unknown, path: Path, seen: Seen): unknown => {
+const copy = (value: unknown, path: Path, seen: { values: number }): unknown => {
   if (++seen.values > maxValues) refuseUnread(path, value, `Expected at most ${maxValues} values in all`)
   if (typeof value === "string" && value.length > maxLength) {
     refuseUnread(path, value, `Expected at most ${maxLength} characters`)
@@ -67,7 +63,7 @@ const copy = (value: unknown, path: Path, seen: Seen): unknown => {
     : copyObject(value, path, seen)
 }
 
-const copyObject = (object: object, path: Path, seen: Seen): object => {
+const copyObject = (object: object, path: Path, seen: { values: number }): object => {
   const prototype = Object.getPrototypeOf(object)
   const isPlain = prototype === null || Object.getPrototypeOf(prototype) === null
   if (!isPlain) refuseUnread(path, object, "Expected a plain object")

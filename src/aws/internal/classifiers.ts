@@ -89,11 +89,8 @@ const traitOf = (error: unknown): RetryInfo.RetryInfo | undefined => {
 }
 
 /** What is known, with the hint of the response in the error. */
-export const withHint = (
-  info: RetryInfo.RetryInfo | undefined,
-  error: unknown
-): Option.Option<RetryInfo.RetryInfo> => {
-  if (info === undefined) return Option.none()
+export const withHint = (info: RetryInfo.RetryInfo | undefined, error: unknown) => {
+  if (info === undefined) return Option.none<RetryInfo.RetryInfo>()
   const retryAfter = retryAfterMillis(error, wallMillis)
   return Option.some(retryAfter === undefined ? info : RetryInfo.make({ ...info, retryAfter }))
 }

@@ -49,8 +49,6 @@ const assignment = (line: string, what: string): readonly [name: string, value: 
   return name === "" ? `expected the name of a ${what}` : [name.toLowerCase(), trim(text.slice(equals + 1))]
 }
 
-const isName = (name: string): boolean => /^[\w-]+$/.test(name)
-
 /** The headers of profiles, whose names may be in quotes. */
 const profileHeaders: { readonly [K in Kind]: RegExp } = {
   config: /^profile[ \t]+(["']?)([\w\-/.%@:+]+)\1$/,
@@ -72,8 +70,9 @@ export class Reader {
   read(line: string, number: number): string | undefined {
     const text = trim(line)
     if (text === "" || isComment(text[0])) return undefined
-    if (isBlank(line[0])) return this.continuation(text)
-    return line[0] === "[" ? this.header(text) : this.definition(text, number)
+    if (line[0] === "[") return this.header(text)
+    if (this.section === undefined) return "expected a section header before it"
+    return isBlank(line[0]) ? this.continuation(text) : this.definition(text, number, this.section)
   }
 
   finish(): ReadonlyMap<string, Profile> {
@@ -99,19 +98,17 @@ export class Reader {
     return section
   }
 
-  private definition(line: string, number: number): string | undefined {
-    if (this.section === undefined) return "expected a section header before it"
+  private definition(line: string, number: number, section: Map<string, Open>): string | undefined {
     const found = assignment(line, "property")
     if (typeof found === "string") return found
     const [name, value] = found
     this.property = { value, path: this.path, line: number }
     this.isBlock = value === ""
-    if (isName(name)) this.section.set(name, this.property)
+    if (/^[\w-]+$/.test(name)) section.set(name, this.property)
     return undefined
   }
 
   private continuation(text: string): string | undefined {
-    if (this.section === undefined) return "expected a section header before it"
     if (this.property === undefined) return "expected a property before the indented line"
     const found = this.isBlock ? assignment(text, "nested property") : undefined
     this.property.value += `\n${text}`

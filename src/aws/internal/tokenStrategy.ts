@@ -2,7 +2,7 @@ import type * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { NodeInspectSymbol } from "effect/Inspectable"
+import * as Inspectable from "effect/Inspectable"
 import { bringing } from "../../engine/callContext.ts"
 import type { Compiled } from "../../engine/compiled.ts"
 import { asDecision, Decider, decisionOf } from "../../engine/decider.ts"
@@ -60,9 +60,7 @@ export class InvalidToken extends Data.TaggedError("InvalidToken")<{
   readonly reason: "foreign" | "used"
 }> {
   override get message(): string {
-    return this.reason === "foreign"
-      ? "the retry token belongs to another strategy"
-      : "the retry token has already been used"
+    return `the retry token ${this.reason === "foreign" ? "belongs to another strategy" : "has already been used"}`
   }
 }
 
@@ -86,16 +84,13 @@ export interface Operation {
  * @category errors
  * @since 0.1.0
  */
-export class RetryRefused extends Data.TaggedError("RetryRefused")<{
+export class RetryRefused extends RetryInfo.TaggedError("RetryRefused", { safety: "No" })<{
   /** What the strategy decided. */
   readonly stop: Stop
 }> {
   /** Why the call is not retried. */
   get reason(): StopReason {
     return this.stop.reason
-  }
-  get [RetryInfo.TypeId](): RetryInfo.RetryInfo {
-    return RetryInfo.notRetryable
   }
   override get message(): string {
     return `not retried after ${this.stop.attempts} attempts: ${this.reason}`
@@ -132,7 +127,7 @@ const dropped = typeof FinalizationRegistry === "undefined"
   : /* @__PURE__ */ new FinalizationRegistry<Permit>((permit) => permit.abandon())
 
 /** A token of a strategy: a run, and what is held for its next send. */
-export class Issued implements Token {
+export class Issued extends Inspectable.Class implements Token {
   readonly permit: Permit
   readonly attempt: number
   readonly cost: number
@@ -144,6 +139,7 @@ export class Issued implements Token {
     readonly delay: Duration.Duration,
     readonly waited: Duration.Duration
   ) {
+    super()
     const permit = this.permit = decider.run.permit!
     this.attempt = permit.attempt
     this.cost = permit.reservation?.cost ?? 0
@@ -174,10 +170,6 @@ export class Issued implements Token {
     const { attempt, cost, delay, waited } = this
     const [delayMillis, waitedMillis] = [delay, waited].map(Duration.toMillis)
     return { _tag: "RetryStrategyToken", attempt, delayMillis, waitedMillis, cost }
-  }
-
-  [NodeInspectSymbol](): unknown {
-    return this.toJSON()
   }
 }
 

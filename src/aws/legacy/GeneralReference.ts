@@ -17,7 +17,6 @@ import type * as Duration from "effect/Duration"
 import type * as Layer from "effect/Layer"
 import * as Backoff from "../../Backoff.ts"
 import * as Waiter from "../../drivers/Waiter.ts"
-import { exponential } from "../../engine/delay.ts"
 import { callable, checksOf } from "../../internal/checks.ts"
 import { codesOf, shapeOf } from "../../internal/classification/errorCodes.ts"
 import { statusOf } from "../../internal/classification/wire.ts"
@@ -64,10 +63,6 @@ export const classifier: RetryClassifier.RetryClassifier = RetryClassifier.follo
 export const layer: Layer.Layer<never> = RetryClassifier.layer(classifier)
 
 const baseMillis = 100
-
-/** The waits of the page: `min(2^retries * 100 ms, MAX_WAIT_INTERVAL)`. */
-const waitMillis = (retries: number, maxWaitIntervalMillis: number): number =>
-  Math.min(exponential(baseMillis, 2)(retries + 1), maxWaitIntervalMillis)
 
 /**
  * Options of the policy.
@@ -190,7 +185,7 @@ export const polling = <A>(options: PollingOptions<A>): Waiter.Waiter<A> => {
   const valid = validOptions(check, pollingOptions, options)
   const { maxPolls, maxWaitIntervalMillis: maxDelay, maxWaitMillis: maxWait } = valid
   if (maxDelay < 1) check.reject("maxWaitInterval", options.maxWaitInterval, "a finite duration of at least 1 ms")
-  const firstMillis = waitMillis(0, maxDelay)
+  const firstMillis = Math.min(baseMillis, maxDelay)
   if (maxWait <= firstMillis) check.reject("maxWait", options.maxWait, "a duration above the first wait")
   const is = (expected: Status) => (output: A) => status(output) === expected
   return Waiter.make({
@@ -201,9 +196,8 @@ export const polling = <A>(options: PollingOptions<A>): Waiter.Waiter<A> => {
       Waiter.throttled("retry"),
       Waiter.output("failure", () => true, (output: A) => `the status is ${status(output)}`)
     ],
-    delay: RetryPolicy.fromDelay(({ attempt }) => waitMillis(attempt, maxDelay)).pipe(
-      RetryPolicy.maxAttempts(maxPolls)
-    ),
+    // The first of the waits is over by then.
+    delay: Backoff.exponential(2 * baseMillis).pipe(RetryPolicy.capped(maxDelay), RetryPolicy.maxAttempts(maxPolls)),
     initialDelay: firstMillis,
     minDelay: firstMillis,
     maxDelay,

@@ -11,7 +11,7 @@
 import type * as Duration from "effect/Duration"
 import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import type { Delay, Failing } from "../../engine/delay.ts"
+import type { Failing } from "../../engine/delay.ts"
 import { fromSource } from "../../engine/policy/policy.ts"
 import { checksOf } from "../../internal/checks.ts"
 import * as codes from "../../internal/classification/errorCodes.ts"
@@ -26,13 +26,8 @@ import { answering, namesOf, olderSdk, throttlingBut } from "../internal/classif
 /** From here on the ceiling stays the same, capped or not: in the SDK the shift would overflow. */
 const maxExponent = 30
 
-type Ceiling = (failure: Failing) => number
-
-const ceilingOf = (baseMillis: number, maxMillis: number): Ceiling => ({ step }) =>
-  Math.min(baseMillis * 2 ** Math.min(step - 1, maxExponent), maxMillis)
-
 /** `java.util.Random.nextInt(bound)`: a whole number from 0 to `bound - 1`. */
-const nextInt = ({ random }: Failing, bound: number): number => Math.floor(random.nextDoubleUnsafe() * bound)
+const nextInt = (bound: number, { random }: Failing): number => Math.floor(random.nextDoubleUnsafe() * bound)
 
 /**
  * Options of the backoffs.
@@ -52,11 +47,14 @@ const backoffOptions = { baseDelay: positiveDuration(), maxBackoff: positiveDura
 const backoff = (
   tag: string,
   options: BackoffOptions,
-  delayOf: (ceiling: Ceiling) => Delay
+  delayOf: (ceilingMillis: number, failing: Failing) => number
 ): RetryPolicy.RetryPolicy => {
   const check = checksOf(tag, options)
   const { baseDelayMillis, maxBackoffMillis } = validOptions(check, backoffOptions, options)
-  return fromSource(tag, check.input, delayOf(ceilingOf(baseDelayMillis, maxBackoffMillis)))
+  return fromSource(tag, check.input, (failing) => {
+    const doubled = baseDelayMillis * 2 ** Math.min(failing.step - 1, maxExponent)
+    return delayOf(Math.min(doubled, maxBackoffMillis), failing)
+  })
 }
 
 /**
@@ -84,7 +82,7 @@ export const exponentialBackoff = (options: BackoffOptions): RetryPolicy.RetryPo
  * @since 0.1.0
  */
 export const fullJitterBackoff = (options: BackoffOptions): RetryPolicy.RetryPolicy =>
-  backoff("JavaV1.fullJitterBackoff", options, (ceiling) => (failure) => nextInt(failure, ceiling(failure)))
+  backoff("JavaV1.fullJitterBackoff", options, nextInt)
 
 /**
  * Waits whole milliseconds from half the ceiling of {@link exponentialBackoff} to the ceiling, both included.
@@ -98,9 +96,9 @@ export const fullJitterBackoff = (options: BackoffOptions): RetryPolicy.RetryPol
  * @since 0.1.0
  */
 export const equalJitterBackoff = (options: BackoffOptions): RetryPolicy.RetryPolicy =>
-  backoff("JavaV1.equalJitterBackoff", options, (ceiling) => (failure) => {
-    const half = Math.floor(ceiling(failure) / 2)
-    return half + nextInt(failure, half + 1)
+  backoff("JavaV1.equalJitterBackoff", options, (ceiling, failing) => {
+    const half = Math.floor(ceiling / 2)
+    return half + nextInt(half + 1, failing)
   })
 
 /**

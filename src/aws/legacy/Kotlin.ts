@@ -210,11 +210,8 @@ const isInfinite = (duration: Duration.Input | undefined): boolean =>
 /** A finite duration of at least 0, or infinite for no cap. */
 const capOption: Options.Option<"duration", Duration.Input, number> = {
   kind: "duration",
-  read: (check, field, value) => {
-    if (!isInfinite(value)) return check.duration(field, value, 20_000)
-    check.input[field] = "Infinity"
-    return Infinity
-  }
+  read: (check, field, value) =>
+    isInfinite(value) ? check.count(field, Infinity, 0) : check.duration(field, value, 20_000)
 }
 
 const delaysOf = (

@@ -9,7 +9,7 @@ import { Refused } from "../../../internal/refused.ts"
 import { get } from "../../../internal/tryGet.ts"
 import { classify, CurrentClassifier } from "../../../RetryClassifier.ts"
 import * as RetryInfo from "../../../RetryInfo.ts"
-import { discard, InvalidToken, type Service, type Token } from "../tokenStrategy.ts"
+import { discard, InvalidToken, type Operation, type Service, type Token } from "../tokenStrategy.ts"
 
 /**
  * The abort signals of the calls in progress, by the scope with which they ask for their first token.
@@ -45,10 +45,7 @@ export const abortPlugin: Smithy.Pluggable<any, any> = {
 }
 
 /** What a strategy knows about a call. */
-interface SdkCall {
-  readonly longPolling: boolean
-  readonly signal?: AbortSignal | undefined
-}
+type Call = Operation & { readonly signal: AbortSignal | undefined }
 
 /**
  * One of our tokens, in the SDK's form. A promise delivers it to a caller that may have stopped waiting for it.
@@ -62,7 +59,7 @@ class SdkToken implements Smithy.StandardRetryToken {
   /** Whether any code has received it. */
   isTaken = false
 
-  constructor(readonly owner: SdkStrategy, readonly token: Token, readonly call: SdkCall) {
+  constructor(readonly owner: SdkStrategy, readonly token: Token, readonly call: Call) {
     this.$retryLog = { acquisitionDelay: Duration.toMillis(Duration.sum(token.waited, token.delay)) }
   }
 
@@ -88,7 +85,7 @@ class SdkToken implements Smithy.StandardRetryToken {
   }
 
   isLongPoll(): boolean {
-    return this.call.longPolling
+    return this.call.longPolling === true
   }
 }
 
@@ -153,10 +150,8 @@ export class SdkStrategy implements Smithy.RetryStrategyV2 {
 
   acquireInitialRetryToken(retryTokenScope: string): Promise<Smithy.RetryToken> {
     const longPolling = retryTokenScope.includes(":longpoll")
-    return this.issue(this.service.acquireInitialToken({ longPolling }), {
-      longPolling,
-      signal: signalOf(retryTokenScope)
-    })
+    const call: Call = { longPolling, signal: signalOf(retryTokenScope) }
+    return this.issue(this.service.acquireInitialToken(call), call)
   }
 
   refreshRetryTokenForRetry(token: Smithy.RetryToken, info: Smithy.RetryErrorInfo): Promise<Smithy.RetryToken> {
@@ -183,11 +178,9 @@ export class SdkStrategy implements Smithy.RetryStrategyV2 {
     return Effect.flatMap(infoOf(info), (facts) => {
       const isRefused = info.errorType === "CLIENT_ERROR" && (facts === undefined || facts.safety === "No")
       const error = isRefused ? clientError : info.error
+      const classifier = () => Option.fromNullishOr(isRefused ? RetryInfo.notRetryable : facts)
       return this.service.refreshRetryToken(token, error).pipe(
-        Effect.provideService(
-          CurrentClassifier,
-          () => Option.fromNullishOr(isRefused ? RetryInfo.notRetryable : facts)
-        ),
+        Effect.provideService(CurrentClassifier, classifier),
         Effect.tap(({ delay }) => Duration.isZero(delay) ? Effect.void : Effect.sleep(delay))
       )
     })
@@ -197,7 +190,7 @@ export class SdkStrategy implements Smithy.RetryStrategyV2 {
    * Passes a token to the middleware. One that comes after the call was aborted goes back. If an abort keeps the
    * strategy from seeing the previous attempt's error, that attempt ended without an outcome.
    */
-  private issue(acquire: Effect.Effect<Token, unknown>, call: SdkCall, before?: Token): Promise<SdkToken> {
+  private issue(acquire: Effect.Effect<Token, unknown>, call: Call, before?: Token): Promise<SdkToken> {
     const token = Effect.map(acquire, (token) => new SdkToken(this, token, call))
     const promise = Effect.runPromiseWith(this.context)(token, { signal: call.signal })
     return watchDelivery(promise, ({ token }, isLost) => {

@@ -1,5 +1,4 @@
 import type * as Smithy from "@smithy/types"
-import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -39,7 +38,7 @@ export const countedTo = (error: SdkError, attempt: number): void => {
 }
 
 const previousOf = ({ input }: Schedule.Metadata, operation: Function): Sent | undefined => {
-  const sent = typeof input === "object" && input !== null ? sends.get(input) : undefined
+  const sent = sends.get(input as object)
   return sent?.operation === operation ? sent : undefined
 }
 
@@ -63,14 +62,11 @@ export const current = (operation: Function): Effect.Effect<Sent> =>
   })
 
 /** The input of a command has a stream that was already sent: nothing was sent now, and no policy retries it. */
-export class StreamUsed extends Data.TaggedError("StreamUsed")<{
+export class StreamUsed extends RetryInfo.TaggedError("StreamUsed", { safety: "No" })<{
   /** The command, such as `"PutObjectCommand"`. */
   readonly command: string
 }> {
   readonly [Refused] = true
-  get [RetryInfo.TypeId](): RetryInfo.RetryInfo {
-    return RetryInfo.notRetryable
-  }
   override get message(): string {
     return `the stream in the input of ${this.command} was already sent`
   }
