@@ -62,14 +62,13 @@ const classOf = <Self, const Fields extends Schema.Struct.Fields>(
 /** The Schema of an error by its fields, which are those of its constructor. */
 const errorOf = <Self extends Schema.Struct.Type<Fields>, const Fields extends Schema.Struct.Fields>(
   Class: new(fields: Schema.Struct.Type<Fields>) => Self,
-  tag: string,
   fields: Fields
 ): ErrorSchema<Self, Schema.Struct.DecodingServices<Fields>, Schema.Struct.EncodingServices<Fields>> => {
+  const tag: string = Class.prototype.name
   const names = Object.keys(fields) as Array<keyof Self & string>
-  const tagged: Schema.Struct.Fields = { _tag: Schema.tag(tag), ...fields }
   return classOf<Self, Schema.Struct.Fields>(
     Class,
-    tagged,
+    { _tag: Schema.tag(tag), ...fields },
     ({ _tag, ...fields }) => new Class(fields as Schema.Struct.Type<Fields>),
     (error) => ({ _tag: tag, ...Object.fromEntries(names.map((name) => [name, error[name]])) })
   ) as ErrorSchema<Self, never, never>
@@ -115,7 +114,7 @@ const OptionalDuration = Schema.UndefinedOr(Schema.Duration)
  * @category schemas
  * @since 0.1.0
  */
-export const InvalidOption = errorOf(Options.InvalidOption, "InvalidOption", {
+export const InvalidOption = errorOf(Options.InvalidOption, {
   constructorName: Schema.String,
   field: Schema.String,
   value: Value,
@@ -128,7 +127,7 @@ export const InvalidOption = errorOf(Options.InvalidOption, "InvalidOption", {
  * @category schemas
  * @since 0.1.0
  */
-export const QuotaExhausted = errorOf(RetryQuota.QuotaExhausted, "QuotaExhausted", {
+export const QuotaExhausted = errorOf(RetryQuota.QuotaExhausted, {
   cost: Schema.Number,
   balance: Schema.Number
 })
@@ -139,7 +138,7 @@ export const QuotaExhausted = errorOf(RetryQuota.QuotaExhausted, "QuotaExhausted
  * @category schemas
  * @since 0.1.0
  */
-export const RateLimitExceeded = errorOf(AdaptiveRateLimiter.RateLimitExceeded, "RateLimitExceeded", {
+export const RateLimitExceeded = errorOf(AdaptiveRateLimiter.RateLimitExceeded, {
   reason: Schema.Literals(["no-token", "queue-full"]),
   retryAfter: Schema.Duration
 })
@@ -150,11 +149,10 @@ export const RateLimitExceeded = errorOf(AdaptiveRateLimiter.RateLimitExceeded, 
  * @category schemas
  * @since 0.1.0
  */
-export const ConcurrencyLimitExceeded = errorOf(
-  ConcurrencyLimiter.ConcurrencyLimitExceeded,
-  "ConcurrencyLimitExceeded",
-  { reason: Schema.Literals(["full", "queue-full", "timing-out"]), limit: Schema.Number }
-)
+export const ConcurrencyLimitExceeded = errorOf(ConcurrencyLimiter.ConcurrencyLimitExceeded, {
+  reason: Schema.Literals(["full", "queue-full", "timing-out"]),
+  limit: Schema.Number
+})
 
 /**
  * `TokenLimitExceeded` of `effect-retry/TokenLimiter`.
@@ -162,7 +160,7 @@ export const ConcurrencyLimitExceeded = errorOf(
  * @category schemas
  * @since 0.1.0
  */
-export const TokenLimitExceeded = errorOf(TokenLimiter.TokenLimitExceeded, "TokenLimitExceeded", {
+export const TokenLimitExceeded = errorOf(TokenLimiter.TokenLimitExceeded, {
   reason: Schema.Literals(["exceeded", "queue-full"]),
   retryAfter: Schema.Duration
 })
@@ -173,7 +171,7 @@ export const TokenLimitExceeded = errorOf(TokenLimiter.TokenLimitExceeded, "Toke
  * @category schemas
  * @since 0.1.0
  */
-export const ClientThrottled = errorOf(ClientThrottle.ClientThrottled, "ClientThrottled", { rejection: Schema.Number })
+export const ClientThrottled = errorOf(ClientThrottle.ClientThrottled, { rejection: Schema.Number })
 
 /**
  * `CoolingDown` of `effect-retry/CoolDown`.
@@ -181,33 +179,28 @@ export const ClientThrottled = errorOf(ClientThrottle.ClientThrottled, "ClientTh
  * @category schemas
  * @since 0.1.0
  */
-export const CoolingDown = errorOf(CoolDown.CoolingDown, "CoolingDown", {
+export const CoolingDown = errorOf(CoolDown.CoolingDown, {
   reason: Schema.Literals(["closed", "queue-full"]),
   retryAfter: Schema.Duration
 })
 
 /** What the store of a circuit says goes on, what it had from its driver does not. */
-const Refusing = Schema.instanceOf(CircuitBreaker.CircuitBreakerError, {
-  expected: "CircuitBreakerError",
-  toCodecJson: () =>
-    Schema.link<CircuitBreaker.CircuitBreakerError>()(
-      Schema.Struct({
-        reason: Schema.Union([
-          CircuitBreaker.CircuitOpen,
-          CircuitBreaker.CircuitHalfOpen,
-          CircuitBreaker.CircuitBreakerStoreError
-        ])
-      }),
-      SchemaTransformation.transform({
-        decode: ({ reason }) => new CircuitBreaker.CircuitBreakerError({ reason }),
-        encode: ({ reason }) => ({
-          reason: reason._tag === "CircuitBreakerStoreError"
-            ? new CircuitBreaker.CircuitBreakerStoreError({ message: reason.message })
-            : reason
-        })
-      })
-    )
-})
+const Refusing = classOf(
+  CircuitBreaker.CircuitBreakerError,
+  {
+    reason: Schema.Union([
+      CircuitBreaker.CircuitOpen,
+      CircuitBreaker.CircuitHalfOpen,
+      CircuitBreaker.CircuitBreakerStoreError
+    ])
+  },
+  ({ reason }) => new CircuitBreaker.CircuitBreakerError({ reason }),
+  ({ reason }) => ({
+    reason: reason._tag === "CircuitBreakerStoreError"
+      ? new CircuitBreaker.CircuitBreakerStoreError({ message: reason.message })
+      : reason
+  })
+)
 
 /**
  * `CircuitRefused` of `effect-retry/CircuitBreakerGate`. Of a store that fails, the JSON has the message, not the cause.
@@ -215,7 +208,7 @@ const Refusing = Schema.instanceOf(CircuitBreaker.CircuitBreakerError, {
  * @category schemas
  * @since 0.1.0
  */
-export const CircuitRefused = errorOf(CircuitBreakerGate.CircuitRefused, "CircuitRefused", {
+export const CircuitRefused = errorOf(CircuitBreakerGate.CircuitRefused, {
   key: Schema.String,
   reason: Schema.Literals(["CircuitOpen", "CircuitHalfOpen", "CircuitBreakerStoreError"]),
   retryAfter: OptionalDuration,
@@ -228,7 +221,7 @@ export const CircuitRefused = errorOf(CircuitBreakerGate.CircuitRefused, "Circui
  * @category schemas
  * @since 0.1.0
  */
-export const DeadlineExceeded = errorOf(RetryPropagation.DeadlineExceeded, "DeadlineExceeded", {
+export const DeadlineExceeded = errorOf(RetryPropagation.DeadlineExceeded, {
   after: Schema.Duration
 })
 
@@ -238,7 +231,7 @@ export const DeadlineExceeded = errorOf(RetryPropagation.DeadlineExceeded, "Dead
  * @category schemas
  * @since 0.1.0
  */
-export const ChaosFailure = errorOf(Chaos.ChaosFailure, "ChaosFailure", { name: Schema.String, send: Schema.Number })
+export const ChaosFailure = errorOf(Chaos.ChaosFailure, { name: Schema.String, send: Schema.Number })
 
 /**
  * `InvalidToken` of `effect-retry/RetryStrategy`.
@@ -246,7 +239,7 @@ export const ChaosFailure = errorOf(Chaos.ChaosFailure, "ChaosFailure", { name: 
  * @category schemas
  * @since 0.1.0
  */
-export const InvalidToken = errorOf(RetryStrategy.InvalidToken, "InvalidToken", {
+export const InvalidToken = errorOf(RetryStrategy.InvalidToken, {
   reason: Schema.Literals(["foreign", "used"])
 })
 
@@ -259,47 +252,28 @@ const Facts = Schema.Struct({
   vetoed: Schema.Boolean
 })
 
-const infoOf = (
-  { fault, retryAfter, safety, throttling, timeout, vetoed }: RetryInfo.RetryInfo
-): typeof Facts.Type => ({
-  safety,
-  throttling,
-  timeout,
-  fault,
-  retryAfter,
-  vetoed: vetoed === true
-})
-
-const Stopped = Schema.instanceOf(Stop, {
-  expected: "Stop",
-  toCodecJson: () =>
-    Schema.link<Stop>()(
-      Schema.Struct({
-        reason: Schema.Literals(stopReasons),
-        attempts: Schema.Number,
-        delay: Schema.Number,
-        gate: Schema.UndefinedOr(Schema.String),
-        info: Schema.UndefinedOr(Facts)
-      }),
-      SchemaTransformation.transform({
-        decode: ({ attempts, delay, gate, info, reason }) => {
-          const facts = info && RetryInfo.make(info)
-          return new Stop(
-            { attempt: attempts, gate, info: info?.vetoed ? { ...facts!, vetoed: true } : facts },
-            reason,
-            delay
-          )
-        },
-        encode: ({ attempts, delayMillis, gate, info, reason }) => ({
-          reason,
-          attempts,
-          delay: delayMillis,
-          gate,
-          info: info && infoOf(info)
-        })
-      })
+const Stopped = classOf(
+  Stop,
+  {
+    reason: Schema.Literals(stopReasons),
+    attempts: Schema.Number,
+    delay: Schema.Number,
+    gate: Schema.UndefinedOr(Schema.String),
+    info: Schema.UndefinedOr(Facts)
+  },
+  ({ attempts, delay, gate, info, reason }) => {
+    const facts = info && RetryInfo.make(info)
+    return new Stop(
+      { attempt: attempts, gate, info: info?.vetoed ? { ...facts!, vetoed: true } : facts },
+      reason,
+      delay
     )
-})
+  },
+  ({ attempts, delayMillis: delay, gate, info, reason }) => {
+    const facts = info && { ...info, vetoed: info.vetoed === true }
+    return { reason, attempts, delay, gate, info: facts }
+  }
+)
 
 /**
  * `RetryRefused` of `effect-retry/RetryStrategy`.
@@ -307,7 +281,7 @@ const Stopped = Schema.instanceOf(Stop, {
  * @category schemas
  * @since 0.1.0
  */
-export const RetryRefused = errorOf(RetryStrategy.RetryRefused, "RetryRefused", { stop: Stopped })
+export const RetryRefused = errorOf(RetryStrategy.RetryRefused, { stop: Stopped })
 
 /**
  * `WaiterFailed` of `effect-retry/Waiter`, by the Schemas of what a poll succeeds and fails with: its outcome is in the
@@ -317,7 +291,7 @@ export const RetryRefused = errorOf(RetryStrategy.RetryRefused, "RetryRefused", 
  * @since 0.1.0
  */
 export const WaiterFailed = <A extends Schema.Constraint, E extends Schema.Constraint>(success: A, failure: E) =>
-  errorOf(Waiter.WaiterFailed<A["Type"], E["Type"]>, "WaiterFailed", {
+  errorOf(Waiter.WaiterFailed<A["Type"], E["Type"]>, {
     matched: Schema.Boolean,
     reason: Schema.UndefinedOr(Schema.String),
     attempts: Schema.Number,
@@ -333,7 +307,7 @@ export const WaiterFailed = <A extends Schema.Constraint, E extends Schema.Const
  * @since 0.1.0
  */
 export const WaiterTimedOut = <A extends Schema.Constraint, E extends Schema.Constraint>(success: A, failure: E) =>
-  errorOf(Waiter.WaiterTimedOut<A["Type"], E["Type"]>, "WaiterTimedOut", {
+  errorOf(Waiter.WaiterTimedOut<A["Type"], E["Type"]>, {
     reason: Schema.Literals(["time", "delays"]),
     maxWait: Schema.Duration,
     attempts: Schema.Number,
@@ -347,7 +321,7 @@ export const WaiterTimedOut = <A extends Schema.Constraint, E extends Schema.Con
  * @category schemas
  * @since 0.1.0
  */
-export const StreamUsed = errorOf(AwsSdk.StreamUsed, "StreamUsed", { command: Schema.String })
+export const StreamUsed = errorOf(AwsSdk.StreamUsed, { command: Schema.String })
 
 /**
  * `AwsConfigError` of `effect-retry/aws/SharedConfig`.
@@ -355,7 +329,7 @@ export const StreamUsed = errorOf(AwsSdk.StreamUsed, "StreamUsed", { command: Sc
  * @category schemas
  * @since 0.1.0
  */
-export const AwsConfigError = errorOf(SharedConfig.AwsConfigError, "AwsConfigError", {
+export const AwsConfigError = errorOf(SharedConfig.AwsConfigError, {
   at: Schema.String,
   value: Schema.UndefinedOr(Schema.Union([Schema.String, Schema.Finite])),
   problem: Schema.String
@@ -367,7 +341,7 @@ export const AwsConfigError = errorOf(SharedConfig.AwsConfigError, "AwsConfigErr
  * @category schemas
  * @since 0.1.0
  */
-export const BotocoreLegacyError = errorOf(BotocoreLegacy.BotocoreLegacyError, "BotocoreLegacyError", {
+export const BotocoreLegacyError = errorOf(BotocoreLegacy.BotocoreLegacyError, {
   path: Schema.Array(Schema.PropertyKey),
   value: Value,
   problem: Schema.String
@@ -379,7 +353,7 @@ export const BotocoreLegacyError = errorOf(BotocoreLegacy.BotocoreLegacyError, "
  * @category schemas
  * @since 0.1.0
  */
-export const ChecksumError = errorOf(BotocoreLegacy.ChecksumError, "ChecksumError", {
+export const ChecksumError = errorOf(BotocoreLegacy.ChecksumError, {
   header: Schema.String,
   expected: Schema.Number,
   actual: Schema.Number
