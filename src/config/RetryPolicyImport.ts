@@ -49,8 +49,10 @@ export type { Imported, Method, Retrier, Route, ServiceConfig, Throttling }
  * @category constructors
  * @since 0.1.0
  */
-export const fromTemporal = (json: unknown): Effect.Effect<Imported, InvalidOption> =>
-  importing("RetryPolicyImport.fromTemporal", () => temporal(json))
+export const fromTemporal: (json: unknown) => Effect.Effect<Imported, InvalidOption> = /* @__PURE__ */ importing(
+  "RetryPolicyImport.fromTemporal",
+  temporal
+)
 
 /**
  * Imports the retriers of a Step Functions state: its `Retry` field, or a state that has one.
@@ -80,8 +82,8 @@ export const fromTemporal = (json: unknown): Effect.Effect<Imported, InvalidOpti
  * @category constructors
  * @since 0.1.0
  */
-export const fromStepFunctions = (json: unknown): Effect.Effect<ReadonlyArray<Retrier>, InvalidOption> =>
-  importing("RetryPolicyImport.fromStepFunctions", () => stepFunctions(json))
+export const fromStepFunctions: (json: unknown) => Effect.Effect<ReadonlyArray<Retrier>, InvalidOption> =
+  /* @__PURE__ */ importing("RetryPolicyImport.fromStepFunctions", stepFunctions)
 
 /**
  * Imports the retry policies of a gRPC service config, one for each `methodConfig` that has one.
@@ -115,8 +117,8 @@ export const fromStepFunctions = (json: unknown): Effect.Effect<ReadonlyArray<Re
  * @category constructors
  * @since 0.1.0
  */
-export const fromGrpcServiceConfig = (json: unknown): Effect.Effect<ServiceConfig, InvalidOption> =>
-  importing("RetryPolicyImport.fromGrpcServiceConfig", () => serviceConfig(json))
+export const fromGrpcServiceConfig: (json: unknown) => Effect.Effect<ServiceConfig, InvalidOption> =
+  /* @__PURE__ */ importing("RetryPolicyImport.fromGrpcServiceConfig", serviceConfig)
 
 /**
  * Imports an Envoy route: an object with a `route` that has a `retry_policy`, in its own spelling or in camel case.
@@ -139,5 +141,7 @@ export const fromGrpcServiceConfig = (json: unknown): Effect.Effect<ServiceConfi
  * @category constructors
  * @since 0.1.0
  */
-export const fromEnvoyRoute = (json: unknown): Effect.Effect<Route, InvalidOption> =>
-  importing("RetryPolicyImport.fromEnvoyRoute", () => envoyRoute(json))
+export const fromEnvoyRoute: (json: unknown) => Effect.Effect<Route, InvalidOption> = /* @__PURE__ */ importing(
+  "RetryPolicyImport.fromEnvoyRoute",
+  envoyRoute
+)

@@ -3,12 +3,12 @@ import * as Option from "effect/Option"
 import * as Backoff from "../../Backoff.ts"
 import { findCause, isNeverSent, isRefusedStream, isTimeout } from "../../internal/classification/errorCodes.ts"
 import { statusOf } from "../../internal/classification/wire.ts"
-import { type Fields, type Path, refuse, rejectUnknownKeys } from "../../internal/invalidField.ts"
+import { refuse } from "../../internal/invalidField.ts"
 import { get } from "../../internal/tryGet.ts"
 import * as RetryClassifier from "../../RetryClassifier.ts"
 import * as RetryPolicy from "../../RetryPolicy.ts"
 import { retryingIf } from "./errorNames.ts"
-import { durationOf, fieldsOf, listOf, positiveDurationOf, wholeOf } from "./importedDocument.ts"
+import { Place } from "./importedDocument.ts"
 import type { Imported } from "./temporalPolicy.ts"
 
 /**
@@ -58,53 +58,30 @@ const conditions: { readonly [name: string]: Condition } = {
   "unavailable": isGrpc(14)
 }
 
-const inCamel = (snake: string): string => snake.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())
-
-/** Envoy's names use underscores; in JSON written by a program they are in camel case. */
-const either = (fields: Fields, snake: string, path: Path): readonly [value: unknown, path: Path] => {
-  const camel = inCamel(snake)
-  const name = fields[snake] === undefined && fields[camel] !== undefined ? camel : snake
-  return [fields[name], [...path, name]]
-}
-
-/** No other keys, in either spelling. */
-const only = (fields: Fields, path: Path, names: ReadonlyArray<string>): void =>
-  rejectUnknownKeys(fields, [...names, ...names.map(inCamel)], path)
-
-const conditionOf = (fields: Fields, path: Path): Condition => {
-  const [listed, where] = either(fields, "retriable_status_codes", path)
-  const codes = listOf(listed ?? [], where).map((code, index) => wholeOf(code, [...where, index], 100))
-  const conditionsByName = { ...conditions, "retriable-status-codes": isOf(...codes) }
-  const [on, onPath] = either(fields, "retry_on", path)
-  const names = typeof on === "string" ? on.split(",").map((name) => name.trim()) : refuse(onPath, on, "a string")
+const conditionOf = (policy: Place): Condition => {
+  const codes = policy.at("retriable_status_codes").list((code) => code.whole(100), [])
+  const conditionsByName: typeof conditions = { ...conditions, "retriable-status-codes": isOf(...codes) }
+  const on = policy.at("retry_on")
+  const names = typeof on.value === "string" ? on.value.split(",").map((name) => name.trim()) : on.refuse("a string")
   const chosen = names.map((name) =>
     Object.hasOwn(conditionsByName, name)
-      ? conditionsByName[name as keyof typeof conditionsByName]!
-      : refuse(onPath, name, Object.keys(conditionsByName).join(", "))
+      ? conditionsByName[name]!
+      : refuse(on.path, name, Object.keys(conditionsByName).join(", "))
   )
   return (error, status) => chosen.some((is) => is(error, status))
 }
 
-const backOff = (fields: Fields, path: Path): RetryPolicy.RetryPolicy => {
-  const [input, where] = either(fields, "retry_back_off", path)
-  const intervals = input === undefined ? {} : fieldsOf(input, where)
-  only(intervals, where, ["base_interval", "max_interval"])
-  const [base, basePath] = either(intervals, "base_interval", where)
-  const [most, mostPath] = either(intervals, "max_interval", where)
-  const baseMillis = positiveDurationOf(base, basePath, input === undefined ? 25 : undefined)
-  const capMillis = positiveDurationOf(most, mostPath, 10 * baseMillis)
-  if (capMillis < baseMillis) refuse(mostPath, most, "at least the base interval")
+const backOff = (given: Place): RetryPolicy.RetryPolicy => {
+  const intervals = given.value === undefined ? new Place({ base_interval: 25 }) : given
+  intervals.only(["base_interval", "max_interval"])
+  const longest = intervals.at("max_interval")
+  const baseMillis = intervals.at("base_interval").positiveDuration()
+  const capMillis = longest.positiveDuration(10 * baseMillis)
+  if (capMillis < baseMillis) longest.refuse("at least the base interval")
   return Backoff.exponential(baseMillis).pipe(RetryPolicy.capped(capMillis), RetryPolicy.jittered("full"))
 }
 
-/** Settings that the library cannot express must not be dropped silently. */
-const without = (fields: Fields, path: Path, names: { readonly [field: string]: string }): void => {
-  for (const [name, expected] of Object.entries(names)) {
-    const [value, where] = either(fields, name, path)
-    if (value !== undefined) refuse(where, value, `left out: ${expected}`)
-  }
-}
-
+/** Settings that the library cannot express. */
 const unsupported = {
   per_try_idle_timeout: "a policy does not see what a try reads",
   retry_options_predicates: "a client has no upstream options to change",
@@ -116,21 +93,22 @@ const unsupported = {
   retry_host_predicate: "a client has no hosts to choose from"
 }
 
+const keys = ["retry_on", "retriable_status_codes", "num_retries", "per_try_timeout", "retry_back_off"]
+
 /** A route, as in the configuration of a virtual host. */
-export const envoyRoute = (json: unknown): Route => {
-  const action = fieldsOf(fieldsOf(json, [])["route"], ["route"])
-  without(action, ["route"], { hedge_policy: "hedges are not retries" })
-  const [input, path] = either(action, "retry_policy", ["route"])
-  const fields = fieldsOf(input, path)
-  without(fields, path, unsupported)
-  only(fields, path, ["retry_on", "retriable_status_codes", "num_retries", "per_try_timeout", "retry_back_off"])
-  const isRetried = conditionOf(fields, path)
-  const [retries, retriesPath] = either(fields, "num_retries", path)
-  const attempts = wholeOf(retries, retriesPath, 0, 1) + 1
-  const policy = backOff(fields, path).pipe(RetryPolicy.maxAttempts(attempts), RetryPolicy.whileRetryable)
-  const deadlineMillis = durationOf(action["timeout"], ["route", "timeout"], 15_000)
-  const [perTry, perTryPath] = either(fields, "per_try_timeout", path)
-  const perTryMillis = durationOf(perTry, perTryPath, 0)
+export const envoyRoute = (document: Place): Route => {
+  const route = document.at("route")
+  route.at("hedge_policy").leftOut("hedges are not retries")
+  const retryPolicy = route.at("retry_policy")
+  for (const [name, why] of Object.entries(unsupported)) retryPolicy.at(name).leftOut(why)
+  const isRetried = conditionOf(retryPolicy.only(keys))
+  const attempts = retryPolicy.at("num_retries").whole(0, 1) + 1
+  const policy = backOff(retryPolicy.at("retry_back_off")).pipe(
+    RetryPolicy.maxAttempts(attempts),
+    RetryPolicy.whileRetryable
+  )
+  const deadlineMillis = route.at("timeout").duration(15_000)
+  const perTryMillis = retryPolicy.at("per_try_timeout").duration(0)
   return {
     policy: deadlineMillis === 0 ? policy : policy.pipe(RetryPolicy.deadline(deadlineMillis)),
     classifier: retryingIf((error) => isRetried(error, statusOf(findCause(error, hasStatus)))),

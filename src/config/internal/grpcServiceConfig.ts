@@ -2,12 +2,11 @@ import * as Option from "effect/Option"
 import * as Backoff from "../../Backoff.ts"
 import { honorPushback } from "../../grpc/RetryGrpc.ts"
 import { grpcStatusOf, isGrpcStatus } from "../../internal/classification/grpcStatuses.ts"
-import { type Path, refuse } from "../../internal/invalidField.ts"
 import { get } from "../../internal/tryGet.ts"
 import * as RetryClassifier from "../../RetryClassifier.ts"
 import * as RetryPolicy from "../../RetryPolicy.ts"
 import { retryingIf } from "./errorNames.ts"
-import { fieldsOf, listOf, numberOf, onlyOf, positiveDurationOf, textOf, wholeOf } from "./importedDocument.ts"
+import type { Place } from "./importedDocument.ts"
 import type { Imported } from "./temporalPolicy.ts"
 
 /**
@@ -42,9 +41,9 @@ export interface ServiceConfig {
   readonly throttling: Throttling | undefined
 }
 
-const statusOf = (value: unknown, path: Path): number =>
-  // OK is 0.
-  grpcStatusOf(value) || refuse(path, value, `a status, such as "UNAVAILABLE" or 14, other than OK`)
+// OK is 0.
+const statusOf = (status: Place): number =>
+  grpcStatusOf(status.value) || status.refuse(`a status, such as "UNAVAILABLE" or 14, other than OK`)
 
 /** Retries these statuses and no others. */
 const byStatus = (retried: ReadonlySet<number>): RetryClassifier.RetryClassifier => {
@@ -57,15 +56,14 @@ const mostAttempts = 5
 
 const keys = ["maxAttempts", "initialBackoff", "maxBackoff", "backoffMultiplier", "retryableStatusCodes"]
 
-const policyOf = (json: unknown, path: Path): Imported => {
-  const fields = onlyOf(json, path, keys)
-  const attempts = wholeOf(fields["maxAttempts"], [...path, "maxAttempts"], 2)
-  const initialMillis = positiveDurationOf(fields["initialBackoff"], [...path, "initialBackoff"])
-  const capMillis = positiveDurationOf(fields["maxBackoff"], [...path, "maxBackoff"])
-  const factor = numberOf(fields["backoffMultiplier"], [...path, "backoffMultiplier"], 1)
-  const listed = [...path, "retryableStatusCodes"]
-  const codes = listOf(fields["retryableStatusCodes"], listed).map((code, index) => statusOf(code, [...listed, index]))
-  if (codes.length === 0) refuse(listed, codes, "an array with at least one status")
+const policyOf = (policy: Place): Imported => {
+  const attempts = policy.only(keys).at("maxAttempts").whole(2)
+  const initialMillis = policy.at("initialBackoff").positiveDuration()
+  const capMillis = policy.at("maxBackoff").positiveDuration()
+  const factor = policy.at("backoffMultiplier").number(1)
+  const statuses = policy.at("retryableStatusCodes")
+  const codes = statuses.list(statusOf)
+  if (codes.length === 0) statuses.refuse("an array with at least one status")
   return {
     policy: Backoff.exponential(initialMillis, factor).pipe(
       RetryPolicy.capped(capMillis),
@@ -78,62 +76,53 @@ const policyOf = (json: unknown, path: Path): Imported => {
   }
 }
 
-const nameOf = (json: unknown, path: Path): Method["names"][number] => {
-  const { method, service } = fieldsOf(json, path)
-  if (service === undefined && method !== undefined) refuse([...path, "service"], service, "set if method is set")
-  return {
-    service: service === undefined || service === "" ? "" : textOf(service, [...path, "service"]),
-    method: method === undefined || method === "" ? undefined : textOf(method, [...path, "method"])
-  }
+const textOf = (place: Place): string | undefined =>
+  place.value === undefined || place.value === "" ? undefined : place.text()
+
+/** Refuses a name that another entry has: clients reject such a config. */
+const nameOf = (name: Place, seen: Set<string>): Method["names"][number] => {
+  const [ofService, ofMethod] = [name.at("service"), name.at("method")]
+  if (ofService.value === undefined && ofMethod.value !== undefined) ofService.refuse("set if method is set")
+  const [service = "", method] = [textOf(ofService), textOf(ofMethod)]
+  const key = JSON.stringify([service, method])
+  if (seen.has(key)) name.refuse("a method that no other entry names")
+  seen.add(key)
+  return { service, method }
 }
 
-/** Refuses names that another entry has: clients reject such a config. */
-const unique = (names: Method["names"], path: Path, seen: Set<string>): void => {
-  for (const [index, { method, service }] of names.entries()) {
-    const name = JSON.stringify([service, method])
-    if (seen.has(name)) refuse([...path, index], { service, method }, "a method that no other entry names")
-    seen.add(name)
-  }
-}
-
-const methodOf = (json: unknown, path: Path, seen: Set<string>): Method | undefined => {
-  const fields = fieldsOf(json, path)
-  const names = [...path, "name"]
-  const named = listOf(fields["name"] ?? [], names).map((name, index) => nameOf(name, [...names, index]))
-  unique(named, names, seen)
-  const { hedgingPolicy, retryPolicy, timeout } = fields
-  if (hedgingPolicy !== undefined) {
-    refuse([...path, "hedgingPolicy"], hedgingPolicy, "left out: hedges are not retries")
-  }
-  if (retryPolicy === undefined) return undefined
-  const { classifier, policy } = policyOf(retryPolicy, [...path, "retryPolicy"])
+const methodOf = (config: Place, seen: Set<string>): Method | undefined => {
+  const names = config.at("name").list((name) => nameOf(name, seen), [])
+  config.at("hedgingPolicy").leftOut("hedges are not retries")
+  const retryPolicy = config.at("retryPolicy")
+  if (retryPolicy.value === undefined) return undefined
+  const { classifier, policy } = policyOf(retryPolicy)
+  const timeout = config.at("timeout")
   return {
-    names: named,
+    names,
     classifier,
-    policy: timeout === undefined
-      ? policy
-      : policy.pipe(RetryPolicy.deadline(positiveDurationOf(timeout, [...path, "timeout"])))
+    policy: timeout.value === undefined ? policy : policy.pipe(RetryPolicy.deadline(timeout.positiveDuration()))
   }
 }
 
-const throttlingOf = (json: unknown, path: Path): Throttling => {
-  const { maxTokens, tokenRatio } = onlyOf(json, path, ["maxTokens", "tokenRatio"])
-  const most = wholeOf(maxTokens, [...path, "maxTokens"], 1)
-  if (most > 1000) refuse([...path, "maxTokens"], maxTokens, "a whole number from 1 to 1000")
+const throttlingOf = (throttling: Place): Throttling => {
+  throttling.only(["maxTokens", "tokenRatio"])
+  const [most, tokenRatio] = [throttling.at("maxTokens"), throttling.at("tokenRatio")]
+  const maxTokens = most.whole(1)
+  if (maxTokens > 1000) most.refuse("a whole number from 1 to 1000")
   // More than three decimals are truncated, not rounded.
-  const ratio = Math.trunc(numberOf(tokenRatio, [...path, "tokenRatio"], 0) * 1000 + 1e-9) / 1000
+  const ratio = Math.trunc(tokenRatio.number(0) * 1000 + 1e-9) / 1000
   return ratio > 0
-    ? { maxTokens: most, tokenRatio: ratio }
-    : refuse([...path, "tokenRatio"], tokenRatio, "a number above 0, of which three decimals count")
+    ? { maxTokens, tokenRatio: ratio }
+    : tokenRatio.refuse("a number above 0, of which three decimals count")
 }
 
 /** @see gRPC proposal A6 */
-export const serviceConfig = (json: unknown): ServiceConfig => {
-  const { methodConfig, retryThrottling } = fieldsOf(json, [])
-  const configs = listOf(methodConfig ?? [], ["methodConfig"])
+export const serviceConfig = (document: Place): ServiceConfig => {
   const seen = new Set<string>()
+  const methods = document.at("methodConfig").list((config) => methodOf(config, seen), [])
+  const throttling = document.at("retryThrottling")
   return {
-    methods: configs.flatMap((config, index) => methodOf(config, ["methodConfig", index], seen) ?? []),
-    throttling: retryThrottling === undefined ? undefined : throttlingOf(retryThrottling, ["retryThrottling"])
+    methods: methods.filter((method) => method !== undefined),
+    throttling: throttling.value === undefined ? undefined : throttlingOf(throttling)
   }
 }

@@ -12,43 +12,15 @@ import { short } from "../../internal/tryGet.ts"
 import type { InvalidOption } from "../../InvalidOption.ts"
 
 /** Reads a document of another system, or fails with the path of the problem. */
-export const importing = <A>(constructorName: string, read: () => A): Effect.Effect<A, InvalidOption> =>
-  Effect.suspend(() => {
-    try {
-      return Effect.succeed(read())
-    } catch (error) {
-      return error instanceof Refusal ? Effect.fail(errorOf(error, constructorName)) : Effect.die(error)
-    }
-  })
-
-export const fieldsOf = (value: unknown, path: Path): Fields =>
-  isObject(value) ? value : refuse(path, value, "an object")
-
-/** An object that may have only these keys. */
-export const onlyOf = (value: unknown, path: Path, names: ReadonlyArray<string>): Fields => {
-  const fields = fieldsOf(value, path)
-  rejectUnknownKeys(fields, names, path)
-  return fields
-}
-
-export const listOf = (value: unknown, path: Path): ReadonlyArray<unknown> =>
-  Array.isArray(value) ? value : refuse(path, value, "an array")
-
-export const textOf = (value: unknown, path: Path): string =>
-  typeof value === "string" && value !== "" ? value : refuse(path, value, "a non-empty string")
-
-/** A number from `least` up, or below `below`; `otherwise` if missing. */
-export const numberOf = (value: unknown, path: Path, least: number, otherwise?: number): number => {
-  if (value === undefined && otherwise !== undefined) return otherwise
-  return typeof value === "number" && value >= least && value < Infinity
-    ? value
-    : refuse(path, value, `a number of at least ${least}`)
-}
-
-export const wholeOf = (value: unknown, path: Path, least: number, otherwise?: number): number => {
-  const number = numberOf(value, path, least, otherwise)
-  return Number.isSafeInteger(number) ? number : refuse(path, value, `a whole number of at least ${least}`)
-}
+export const importing =
+  <A>(constructorName: string, read: (document: Place) => A) => (json: unknown): Effect.Effect<A, InvalidOption> =>
+    Effect.suspend(() => {
+      try {
+        return Effect.succeed(read(new Place(json)))
+      } catch (error) {
+        return error instanceof Refusal ? Effect.fail(errorOf(error, constructorName)) : Effect.die(error)
+      }
+    })
 
 const unitMillis = [1, 1000, 60_000, 3_600_000, 86_400_000]
 
@@ -56,17 +28,74 @@ const unitMillis = [1, 1000, 60_000, 3_600_000, 86_400_000]
 const durationForm =
   /^(\d+(?:\.\d+)?|\.\d+) ?(?:(ms|msecs?|millis(?:econds?)?)|(s|secs?|seconds?)|(m|mins?|minutes?)|(h|hrs?|hours?)|(d|days?))$/i
 
-/** A duration such as `"1.5s"`, `"100ms"` or `"2 minutes"`; or milliseconds. */
-export const durationOf = (value: unknown, path: Path, otherwise?: number): number => {
-  if (value === undefined && otherwise !== undefined) return otherwise
-  const [, number, ...units] = durationForm.exec(short(value)) ?? []
-  const millis = number === undefined ? value : Number(number) * unitMillis[units.findIndex(Boolean)]!
-  return typeof millis === "number" && millis >= 0 && millis < Infinity
-    ? millis
-    : refuse(path, value, `a duration, such as "1.5s", "100ms" or "2 minutes", or milliseconds`)
-}
+/** Envoy's names use underscores; in JSON written by a program they are in camel case. */
+const inCamel = (snake: string): string => snake.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())
 
-export const positiveDurationOf = (value: unknown, path: Path, otherwise?: number): number => {
-  const millis = durationOf(value, path, otherwise)
-  return millis > 0 ? millis : refuse(path, value, "a duration above 0")
+/** A value of a document, and where it is. Each reader refuses what it does not expect; some have a default. */
+export class Place {
+  constructor(readonly value: unknown, readonly path: Path = []) {}
+
+  refuse(expected: string): never {
+    return refuse(this.path, this.value, expected)
+  }
+
+  /** What is at a key of the object, in either spelling. */
+  at(name: string): Place {
+    const { fields } = this
+    const key = fields[name] === undefined && fields[inCamel(name)] !== undefined ? inCamel(name) : name
+    return new Place(fields[key], [...this.path, key])
+  }
+
+  /** The object, which may have only these keys. */
+  only(names: ReadonlyArray<string>): this {
+    rejectUnknownKeys(this.fields, [...names, ...names.map(inCamel)], this.path)
+    return this
+  }
+
+  /** Refuses what the library cannot express: it must not be dropped silently. */
+  leftOut(why: string): void {
+    if (this.value !== undefined) this.refuse(`left out: ${why}`)
+  }
+
+  list<A>(read: (item: Place) => A, otherwise?: readonly []): ReadonlyArray<A> {
+    const list = this.value ?? otherwise
+    return Array.isArray(list)
+      ? list.map((item, index) => read(new Place(item, [...this.path, index])))
+      : this.refuse("an array")
+  }
+
+  text(): string {
+    return typeof this.value === "string" && this.value !== "" ? this.value : this.refuse("a non-empty string")
+  }
+
+  number(least: number, otherwise?: number): number {
+    const { value = otherwise } = this
+    return typeof value === "number" && value >= least && value < Infinity
+      ? value
+      : this.refuse(`a number of at least ${least}`)
+  }
+
+  whole(least: number, otherwise?: number): number {
+    const number = this.number(least, otherwise)
+    return Number.isSafeInteger(number) ? number : this.refuse(`a whole number of at least ${least}`)
+  }
+
+  /** A duration such as `"1.5s"`, `"100ms"` or `"2 minutes"`; or milliseconds. */
+  duration(otherwise?: number): number {
+    const { value = otherwise } = this
+    const [, number, ...units] = durationForm.exec(short(value)) ?? []
+    const millis = number === undefined ? value : Number(number) * unitMillis[units.findIndex(Boolean)]!
+    return typeof millis === "number" && millis >= 0 && millis < Infinity
+      ? millis
+      : this.refuse(`a duration, such as "1.5s", "100ms" or "2 minutes", or milliseconds`)
+  }
+
+  positiveDuration(otherwise?: number): number {
+    const millis = this.duration(otherwise)
+    return millis > 0 ? millis : this.refuse("a duration above 0")
+  }
+
+  private get fields(): Fields {
+    return isObject(this.value) ? this.value : this.refuse("an object")
+  }
 }

@@ -1,10 +1,9 @@
 import * as Option from "effect/Option"
 import * as Backoff from "../../Backoff.ts"
-import { type Fields, type Path, refuse } from "../../internal/invalidField.ts"
 import * as RetryClassifier from "../../RetryClassifier.ts"
 import * as RetryPolicy from "../../RetryPolicy.ts"
 import { isCalled, retryingIf } from "./errorNames.ts"
-import { fieldsOf, listOf, numberOf, onlyOf, textOf, wholeOf } from "./importedDocument.ts"
+import type { Place } from "./importedDocument.ts"
 import type { Imported } from "./temporalPolicy.ts"
 
 /**
@@ -33,21 +32,20 @@ const matches = (names: ReadonlySet<string>) => (error: unknown): boolean => {
   return names.has(all) && !isCalled(error, neverCaught)
 }
 
-const secondsOf = (value: unknown, path: Path): number => {
-  const seconds = wholeOf(value, path, 1)
-  return seconds < 31_622_400 ? seconds : refuse(path, value, "a whole number of seconds below 31622400")
-}
+/** The longest delay, in seconds. */
+const mostSeconds = 31_622_400
 
-const backOff = (fields: Fields, path: Path): RetryPolicy.RetryPolicy => {
-  const seconds = wholeOf(fields["IntervalSeconds"], [...path, "IntervalSeconds"], 1, 1)
-  const factor = numberOf(fields["BackoffRate"], [...path, "BackoffRate"], 1, 2)
-  const jitter = fields["JitterStrategy"] ?? "NONE"
-  if (jitter !== "NONE" && jitter !== "FULL") refuse([...path, "JitterStrategy"], jitter, `"FULL" or "NONE"`)
+const backOff = (retrier: Place): RetryPolicy.RetryPolicy => {
+  const seconds = retrier.at("IntervalSeconds").whole(1, 1)
+  const factor = retrier.at("BackoffRate").number(1, 2)
+  const strategy = retrier.at("JitterStrategy")
+  const jitter = strategy.value ?? "NONE"
+  if (jitter !== "NONE" && jitter !== "FULL") strategy.refuse(`"FULL" or "NONE"`)
   const growing = Backoff.exponential(seconds * 1000, factor)
-  const most = fields["MaxDelaySeconds"]
-  const capped = most === undefined
-    ? growing
-    : growing.pipe(RetryPolicy.capped(secondsOf(most, [...path, "MaxDelaySeconds"]) * 1000))
+  const most = retrier.at("MaxDelaySeconds")
+  const cap = most.value === undefined ? undefined : most.whole(1)
+  if (cap !== undefined && cap >= mostSeconds) most.refuse(`a whole number of seconds below ${mostSeconds}`)
+  const capped = cap === undefined ? growing : growing.pipe(RetryPolicy.capped(cap * 1000))
   return jitter === "FULL" ? capped.pipe(RetryPolicy.jittered("full")) : capped
 }
 
@@ -61,27 +59,25 @@ const keys = [
   "Comment"
 ]
 
-const retrier = (json: unknown, isLast: boolean, path: Path) => {
-  const fields = onlyOf(json, path, keys)
-  const errors = [...path, "ErrorEquals"]
-  const errorEquals = listOf(fields["ErrorEquals"], errors).map((name, n) => textOf(name, [...errors, n]))
-  if (errorEquals.length === 0) refuse(errors, errorEquals, "an array with at least one name")
+const retrierOf = (retrier: Place, isLast: boolean) => {
+  const errors = retrier.only(keys).at("ErrorEquals")
+  const errorEquals = errors.list((name) => name.text())
+  if (errorEquals.length === 0) errors.refuse("an array with at least one name")
   if (errorEquals.includes(all) && (errorEquals.length > 1 || !isLast)) {
-    refuse(errors, errorEquals, `"${all}" alone, in the last retrier`)
+    errors.refuse(`"${all}" alone, in the last retrier`)
   }
-  const retries = wholeOf(fields["MaxAttempts"], [...path, "MaxAttempts"], 0, 3)
+  const retries = retrier.at("MaxAttempts").whole(0, 3)
   return {
     errorEquals,
     matches: matches(new Set(errorEquals)),
-    policy: backOff(fields, path).pipe(RetryPolicy.maxAttempts(retries + 1), RetryPolicy.whileRetryable)
+    policy: backOff(retrier).pipe(RetryPolicy.maxAttempts(retries + 1), RetryPolicy.whileRetryable)
   }
 }
 
 /** The `Retry` field of a state, or a state that has one. */
-export const stepFunctions = (json: unknown): ReadonlyArray<Retrier> => {
-  const path = Array.isArray(json) ? [] : ["Retry"]
-  const list = listOf(Array.isArray(json) ? json : fieldsOf(json, [])["Retry"], path)
-  const made = list.map((item, index) => retrier(item, index === list.length - 1, [...path, index]))
+export const stepFunctions = (document: Place): ReadonlyArray<Retrier> => {
+  const retriers = (Array.isArray(document.value) ? document : document.at("Retry")).list((retrier) => retrier)
+  const made = retriers.map((retrier, index) => retrierOf(retrier, index === retriers.length - 1))
   // They are scanned in order: a later one gets only what the earlier ones leave.
   const firstOf = (error: unknown) => made.find(({ matches }) => matches(error))
   return made.map((self) => {

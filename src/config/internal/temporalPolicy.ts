@@ -3,7 +3,7 @@ import { get } from "../../internal/tryGet.ts"
 import type { RetryClassifier } from "../../RetryClassifier.ts"
 import * as RetryPolicy from "../../RetryPolicy.ts"
 import { isCalled, retryingIf } from "./errorNames.ts"
-import { listOf, numberOf, onlyOf, positiveDurationOf, textOf, wholeOf } from "./importedDocument.ts"
+import type { Place } from "./importedDocument.ts"
 
 /**
  * A policy, and the classifier that says which errors it retries.
@@ -26,14 +26,13 @@ const isFinal = (error: unknown): boolean =>
   get(error, "nonRetryable") === true || !triesAgain.has(get(error, "timeoutType"))
 
 /** @see service/history/workflow/retry.go */
-export const temporal = (json: unknown): Imported => {
-  const fields = onlyOf(json, [], keys)
-  const initialMillis = positiveDurationOf(fields["initialInterval"], ["initialInterval"], 1000)
-  const factor = numberOf(fields["backoffCoefficient"], ["backoffCoefficient"], 1, 2)
-  const capMillis = positiveDurationOf(fields["maximumInterval"], ["maximumInterval"], 100 * initialMillis)
-  const attempts = wholeOf(fields["maximumAttempts"], ["maximumAttempts"], 0, 0)
-  const types = listOf(fields["nonRetryableErrorTypes"] ?? [], ["nonRetryableErrorTypes"])
-  const listed = types.map((type, index) => textOf(type, ["nonRetryableErrorTypes", index]))
+export const temporal = (document: Place): Imported => {
+  document.only(keys)
+  const initialMillis = document.at("initialInterval").positiveDuration(1000)
+  const factor = document.at("backoffCoefficient").number(1, 2)
+  const capMillis = document.at("maximumInterval").positiveDuration(100 * initialMillis)
+  const attempts = document.at("maximumAttempts").whole(0, 0)
+  const listed = document.at("nonRetryableErrorTypes").list((type) => type.text(), [])
   const never = new Set(["CancelledFailure", "TerminatedFailure", ...listed])
   const growing = Backoff.exponential(initialMillis, factor).pipe(RetryPolicy.capped(capMillis))
   const limited = attempts === 0 ? growing : growing.pipe(RetryPolicy.maxAttempts(attempts))
