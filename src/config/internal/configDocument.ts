@@ -14,7 +14,7 @@ import * as RetryPolicy from "../../RetryPolicy.ts"
 import type { Policy } from "../RetryPolicyJson.ts"
 import type { Shareable } from "./fleetQuota.ts"
 import { type HedgeSection, sections } from "./gateSections.ts"
-import { made, reading, revived } from "./policyReader.ts"
+import { below, made, reading } from "./policyReader.ts"
 import type { Ceiling, Surroundings } from "./resourcePart.ts"
 import { policyAt } from "./shortPolicy.ts"
 
@@ -46,11 +46,9 @@ const object = (input: unknown, path: Path, expected = "an object"): Fields =>
 
 const part = (key: string, input: unknown, path: Path, around: Surroundings) => {
   if (input === undefined) return undefined
-  const section = sections[key]!
-  const fields = object(input, path)
-  rejectUnknownKeys(fields, section.keys, path)
-  const values = Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, revived(value)]))
-  return { options: made(() => section.check(values, path, around), path, input), json: JSON.stringify(fields) }
+  const { check, keys } = sections[key]!
+  const fields = below(input, keys, path)
+  return { options: made(() => check(fields, path, around), path, input), json: JSON.stringify(input) }
 }
 
 /** Set by code around the layer. */
@@ -68,7 +66,7 @@ const entry = (input: unknown, path: Path, offForAll: boolean, around: Surroundi
     Object.keys(sections).map((key) => [key, part(key, (needed as Fields)[key], [...path, key], around)])
   )
   const hedge = parts["hedge"]?.options as HedgeSection | undefined
-  const policy = below(
+  const policy = bounded(
     around.ceiling,
     asked,
     { isOpen: isOpen(fields["policy"]), hedges: hedge?.call.atMost ?? 0 },
@@ -88,7 +86,7 @@ const isOpen = (input: unknown): boolean =>
   input === undefined || (isObject(input) && !("maxAttempts" in input) && !("steps" in input))
 
 /** The policy, at most as much as code allows. One that asks for more by number is refused, not cut. */
-const below = (
+const bounded = (
   { attempts, leastMillis, unsafe }: Ceiling,
   policy: Policy,
   { hedges, isOpen }: { readonly hedges: number; readonly isOpen: boolean },
@@ -108,10 +106,10 @@ const below = (
     refuse([...path, "hedge", "atMost"], hedges, `${expected}, which RetryConfig.atMost changes`)
   }
   const most = Math.floor(attempts / (1 + hedges))
-  const bounded = maxAttempts > most ? RetryPolicy.maxAttempts(policy, most) : policy
+  const limited = maxAttempts > most ? RetryPolicy.maxAttempts(policy, most) : policy
   const paced = leastMillis === 0
-    ? bounded
-    : RetryPolicy.mapDelay(bounded, (delay) => Duration.max(delay, Duration.millis(leastMillis)))
+    ? limited
+    : RetryPolicy.mapDelay(limited, (delay) => Duration.max(delay, Duration.millis(leastMillis)))
   return unsafe ? paced : RetryPolicy.whileRetryable(paced)
 }
 

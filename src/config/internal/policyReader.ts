@@ -1,39 +1,13 @@
 import { backoff as javaScriptV2Backoff } from "../../aws/legacy/JavaScriptV2.ts"
 import { equalJitterBackoff, exponentialBackoff, fullJitterBackoff } from "../../aws/legacy/JavaV1.ts"
 import { exponentialBackoffWithJitter } from "../../aws/legacy/Kotlin.ts"
-import { decorrelated, exponential, fibonacci, fixed, linear } from "../../Backoff.ts"
+import * as Backoff from "../../Backoff.ts"
 import { AdaptiveRateLimiter } from "../../gates/AdaptiveRateLimiter.ts"
 import { honorPushback } from "../../grpc/RetryGrpc.ts"
 import { type Fields, isObject, type Path, Refusal, refuse, rejectUnknownKeys } from "../../internal/invalidField.ts"
 import { short } from "../../internal/tryGet.ts"
 import { InvalidOption } from "../../InvalidOption.ts"
-import {
-  capped,
-  choose,
-  concat,
-  deadline,
-  fromDelay,
-  honorRetryAfter,
-  immediate,
-  jittered,
-  mapDelay,
-  max,
-  maxAttempts,
-  min,
-  never,
-  outermostOnly,
-  quotaGated,
-  requires,
-  whenThrottled,
-  while as while_,
-  whileMaybeRetryable,
-  whileRetryable,
-  withDeadline,
-  withMaxAttempts,
-  withMaybeRetryable,
-  withoutDeadline,
-  withQuota
-} from "../../RetryPolicy.ts"
+import * as RetryPolicy from "../../RetryPolicy.ts"
 
 /** The units that people write, and Effect's names for them. */
 const units: { readonly [short: string]: string } = {
@@ -103,24 +77,23 @@ const value = (make: (value: any) => unknown, option: string): Reader => (input,
 }
 
 /** A constructor or combinator with options, some of them flags. */
-const options = (
+export const options = (
   make: (options: any) => unknown,
   names: ReadonlyArray<string>,
   flags: ReadonlyArray<string> = []
 ): Reader =>
 (input = {}, path, context) => {
-  if (!isObject(input)) return refuse(path, input, "an object")
-  rejectUnknownKeys(input, [...names, ...flags], path)
-  if (isObject(input["jitter"])) rejectUnknownKeys(input["jitter"], ["proportional"], [...path, "jitter"])
+  const values = below(input, [...names, ...flags], path)
+  const { customBackoff, jitter, ...fields } = input as Fields
+  if (isObject(jitter)) rejectUnknownKeys(jitter, ["proportional"], [...path, "jitter"])
   for (const flag of flags) {
-    const value = input[flag]
+    const value = fields[flag]
     if (value !== undefined && typeof value !== "boolean") refuse([...path, flag], value, "true or false")
   }
-  const values = Object.entries(input).map(([name, value]) => [
-    name,
-    name === "customBackoff" ? functionOf(value, [...path, name], context) : revived(value)
-  ])
-  return made(() => make(Object.fromEntries(values)), path, input)
+  const functions = customBackoff === undefined
+    ? {}
+    : { customBackoff: functionOf(customBackoff, [...path, "customBackoff"], context) }
+  return made(() => make({ ...values, ...functions }), path, input)
 }
 
 const functionOf = (name: unknown, path: Path, { functions }: Context): any =>
@@ -142,22 +115,22 @@ const paying = ["cost", "timeoutCost", "throttlingCost"]
 const jittering = ["cap", "jitter"]
 
 const sources: { readonly [name: string]: Reader } = {
-  exponential: options(({ base, factor, ...others }) => exponential(base, factor, others), [
+  exponential: options(({ base, factor, ...others }) => Backoff.exponential(base, factor, others), [
     "base",
     "factor",
     ...jittering
   ]),
-  linear: options(({ base, ...others }) => linear(base, others), ["base", "increment", ...jittering]),
-  fibonacci: options(({ base, ...others }) => fibonacci(base, others), ["base", ...jittering]),
-  fixed: options(({ delay, ...others }) => fixed(delay, others), ["delay", "jitter"]),
-  decorrelated: options(({ base, ...others }) => decorrelated(base, others), ["base", "cap"], ["additive"]),
-  fromDelay: (input, path, context) => fromDelay(functionOf(input, path, context)),
-  choose: (input, path, context) => choose(functionOf(input, path, context)),
+  linear: options(({ base, ...others }) => Backoff.linear(base, others), ["base", "increment", ...jittering]),
+  fibonacci: options(({ base, ...others }) => Backoff.fibonacci(base, others), ["base", ...jittering]),
+  fixed: options(({ delay, ...others }) => Backoff.fixed(delay, others), ["delay", "jitter"]),
+  decorrelated: options(({ base, ...others }) => Backoff.decorrelated(base, others), ["base", "cap"], ["additive"]),
+  fromDelay: (input, path, context) => RetryPolicy.fromDelay(functionOf(input, path, context)),
+  choose: (input, path, context) => RetryPolicy.choose(functionOf(input, path, context)),
   fromSchedule: (input, path) => refuse(path, input, "left to code: a schedule has no JSON"),
-  immediate: alone(immediate),
-  max: several(max),
-  min: several(min),
-  never: alone(never),
+  immediate: alone(RetryPolicy.immediate),
+  max: several(RetryPolicy.max),
+  min: several(RetryPolicy.min),
+  never: alone(RetryPolicy.never),
   "JavaV1.exponentialBackoff": options(exponentialBackoff, ["baseDelay", "maxBackoff"]),
   "JavaV1.fullJitterBackoff": options(fullJitterBackoff, ["baseDelay", "maxBackoff"]),
   "JavaV1.equalJitterBackoff": options(equalJitterBackoff, ["baseDelay", "maxBackoff"]),
@@ -173,28 +146,28 @@ const sources: { readonly [name: string]: Reader } = {
 }
 
 const combinators: { readonly [name: string]: Reader } = {
-  capped: value(capped, "cap"),
-  jittered: value(jittered, "jitter"),
+  capped: value(RetryPolicy.capped, "cap"),
+  jittered: value(RetryPolicy.jittered, "jitter"),
   provided: (input, path) => refuse(path, input, "left to code: a layer has no JSON"),
-  mapDelay: (input, path, context) => mapDelay(functionOf(input, path, context)),
-  honorRetryAfter: options(honorRetryAfter, ["atMost", "overshoot", "beyond"]),
-  whenThrottled: another(whenThrottled),
-  concat: another(concat),
-  maxAttempts: value(maxAttempts, "maxAttempts"),
-  withMaxAttempts: value(withMaxAttempts, "maxAttempts"),
-  deadline: value(deadline, "deadline"),
-  withDeadline: value(withDeadline, "deadline"),
-  withoutDeadline: alone(withoutDeadline),
-  while: (input, path, context) => while_(functionOf(input, path, context)),
-  whileRetryable: alone(whileRetryable),
-  whileMaybeRetryable: alone(whileMaybeRetryable),
-  withMaybeRetryable: alone(withMaybeRetryable),
-  outermostOnly: alone(outermostOnly),
-  quotaGated: options(quotaGated, paying, ["longPolling"]),
-  withQuota: options(withQuota, paying, ["longPolling"]),
+  mapDelay: (input, path, context) => RetryPolicy.mapDelay(functionOf(input, path, context)),
+  honorRetryAfter: options(RetryPolicy.honorRetryAfter, ["atMost", "overshoot", "beyond"]),
+  whenThrottled: another(RetryPolicy.whenThrottled),
+  concat: another(RetryPolicy.concat),
+  maxAttempts: value(RetryPolicy.maxAttempts, "maxAttempts"),
+  withMaxAttempts: value(RetryPolicy.withMaxAttempts, "maxAttempts"),
+  deadline: value(RetryPolicy.deadline, "deadline"),
+  withDeadline: value(RetryPolicy.withDeadline, "deadline"),
+  withoutDeadline: alone(RetryPolicy.withoutDeadline),
+  while: (input, path, context) => RetryPolicy.while(functionOf(input, path, context)),
+  whileRetryable: alone(RetryPolicy.whileRetryable),
+  whileMaybeRetryable: alone(RetryPolicy.whileMaybeRetryable),
+  withMaybeRetryable: alone(RetryPolicy.withMaybeRetryable),
+  outermostOnly: alone(RetryPolicy.outermostOnly),
+  quotaGated: options(RetryPolicy.quotaGated, paying, ["longPolling"]),
+  withQuota: options(RetryPolicy.withQuota, paying, ["longPolling"]),
   requires: (input, path) =>
     input === "AdaptiveRateLimiter"
-      ? requires(AdaptiveRateLimiter)
+      ? RetryPolicy.requires(AdaptiveRateLimiter)
       : refuse(path, input, `"AdaptiveRateLimiter": other gates are left to code`),
   "RetryGrpc.honorPushback": options(honorPushback, ["atMost", "beyond"])
 }
@@ -218,7 +191,11 @@ const step = (json: unknown, isFirst: boolean, path: Path, context: Context): an
 const maxSteps = 1000
 const maxDepth = 16
 
-const policyOf = (json: unknown, path: Path, outer: Context): any => {
+/** Where reading begins, without functions. */
+export const plain: Context = { functions: {}, depth: 0 }
+
+/** The policy from its steps, at its place in a document. Throws what is wrong with it. */
+export const policyOf = (json: unknown, path: Path, outer: Context): any => {
   if (!isObject(json)) return refuse(path, json, "an object with steps")
   if (outer.depth > maxDepth) return refuse(path, json, `nested at most ${maxDepth} levels deep`)
   rejectUnknownKeys(json, ["steps"], path)
@@ -233,9 +210,6 @@ const policyOf = (json: unknown, path: Path, outer: Context): any => {
   return others.reduce((policy, combinator) => combinator(policy), first)
 }
 
-/** The policy from its steps, at its place in a document. Throws what is wrong with it. */
-export const stepped = (json: unknown, path: Path): any => policyOf(json, path, { functions: {}, depth: 0 })
-
 /** The value read, or what is wrong with it. A value that throws when read is not valid JSON. */
 export const reading = <A>(json: unknown, read: () => A): A | Refusal => {
   try {
@@ -247,4 +221,4 @@ export const reading = <A>(json: unknown, read: () => A): A | Refusal => {
 
 /** The policy from its JSON, or what is wrong with it. */
 export const read = (json: unknown, functions: Functions): any =>
-  reading(json, () => policyOf(json, [], { functions, depth: 0 }))
+  reading(json, () => policyOf(json, [], { ...plain, functions }))

@@ -1,17 +1,9 @@
 import { awsAdaptive, awsDynamoDB2026, awsStandard, awsStandard2026 } from "../../aws/AwsModes.ts"
-import { exponential } from "../../Backoff.ts"
-import { type Fields, isObject, type Path, refuse, rejectUnknownKeys } from "../../internal/invalidField.ts"
-import {
-  deadline,
-  honorRetryAfter,
-  maxAttempts,
-  outermostOnly,
-  quotaGated,
-  whileMaybeRetryable,
-  whileRetryable
-} from "../../RetryPolicy.ts"
+import * as Backoff from "../../Backoff.ts"
+import { isObject, type Path, refuse } from "../../internal/invalidField.ts"
+import * as RetryPolicy from "../../RetryPolicy.ts"
 import type { Policy } from "../RetryPolicyJson.ts"
-import { made, revived, stepped } from "./policyReader.ts"
+import { options, plain, policyOf } from "./policyReader.ts"
 
 /** Policies known by name. */
 export const presets: { readonly [name: string]: Policy } = {
@@ -36,41 +28,28 @@ export const shortKeys = {
   outermostOnly: "flag"
 } as const
 
-const flags = Object.entries(shortKeys).flatMap(([key, kind]) => kind === "flag" ? [key] : [])
+const names = Object.keys(shortKeys) as ReadonlyArray<keyof typeof shortKeys>
 
 /** The policy that short keys stand for. */
-const short = (input: Fields, path: Path): Policy => {
-  rejectUnknownKeys(input, Object.keys(shortKeys), path)
-  if (isObject(input["jitter"])) rejectUnknownKeys(input["jitter"], ["proportional"], [...path, "jitter"])
-  for (const flag of flags) {
-    if (![undefined, true, false].includes(input[flag] as boolean)) {
-      refuse([...path, flag], input[flag], "true or false")
-    }
-  }
-  const keys: { readonly [key: string]: any } = Object.fromEntries(
-    Object.entries(input).map(([key, value]) => [key, revived(value)])
-  )
-  const { cost = 5, throttlingCost, timeoutCost } = keys
-  return made(
-    () =>
-      [
-        honorRetryAfter(),
-        maxAttempts(keys["maxAttempts"] ?? 3),
-        ...(keys["deadline"] === undefined ? [] : [deadline(keys["deadline"])]),
-        keys["idempotent"] === true ? whileMaybeRetryable : whileRetryable,
-        quotaGated({ cost, timeoutCost, throttlingCost }),
-        ...(keys["outermostOnly"] === true ? [outermostOnly] : [])
-      ].reduce<any>(
-        (policy, combinator: (self: any) => unknown) => combinator(policy),
-        exponential(keys["base"] ?? "100 millis", keys["factor"], {
-          cap: keys["cap"] ?? "20 seconds",
-          jitter: keys["jitter"] ?? "full"
-        })
-      ),
-    path,
-    input
-  )
-}
+const short = options(
+  ({ cost = 5, throttlingCost, timeoutCost, ...keys }) =>
+    [
+      RetryPolicy.honorRetryAfter(),
+      RetryPolicy.maxAttempts(keys.maxAttempts ?? 3),
+      ...(keys.deadline === undefined ? [] : [RetryPolicy.deadline(keys.deadline)]),
+      keys.idempotent === true ? RetryPolicy.whileMaybeRetryable : RetryPolicy.whileRetryable,
+      RetryPolicy.quotaGated({ cost, timeoutCost, throttlingCost }),
+      ...(keys.outermostOnly === true ? [RetryPolicy.outermostOnly] : [])
+    ].reduce<any>(
+      (policy, combinator: (self: any) => unknown) => combinator(policy),
+      Backoff.exponential(keys.base ?? "100 millis", keys.factor, {
+        cap: keys.cap ?? "20 seconds",
+        jitter: keys.jitter ?? "full"
+      })
+    ),
+  names,
+  names.filter((name) => shortKeys[name] === "flag")
+)
 
 /** A policy from its name, its steps, or short keys. */
 export const policyAt = (json: unknown, path: Path): Policy => {
@@ -78,5 +57,5 @@ export const policyAt = (json: unknown, path: Path): Policy => {
   if (!isObject(json)) {
     return refuse(path, json, `a policy: its steps, short keys, or ${Object.keys(presets).join(", ")}`)
   }
-  return "steps" in json ? stepped(json, path) : short(json, path)
+  return "steps" in json ? policyOf(json, path, plain) : short(json, path, plain)
 }
