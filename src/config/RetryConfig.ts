@@ -73,7 +73,7 @@ import { policyConfig } from "./internal/environmentVariables.ts"
 import { CurrentFleet } from "./internal/fleetStores.ts"
 import { type LiveResource, Lives } from "./internal/liveResource.ts"
 import type { Ceiling } from "./internal/resourcePart.ts"
-import { documentsOf, jsonOf, NotJson } from "./internal/watchedFile.ts"
+import { documentsOf, jsonOf } from "./internal/watchedFile.ts"
 import type { Policy } from "./RetryPolicyJson.ts"
 
 /**
@@ -127,19 +127,15 @@ export interface Service {
  */
 export class RetryConfig extends Context.Service<RetryConfig, Service>()("effect-retry/RetryConfig") {}
 
-/** An invalid document, as an error. */
-const problemOf = (json: unknown, found: Refusal | undefined, constructorName: string): InvalidOption =>
-  json instanceof NotJson
-    ? new InvalidOption({ constructorName, field: "document", value: json.problem, expected: "JSON" })
-    : errorOf(found!, constructorName)
-
-const read = (json: unknown, context: AnyContext, constructorName: string): Document | InvalidOption => {
-  const found = json instanceof NotJson ? undefined : documentOf(json, {
-    ceiling: Context.get(context, CurrentCeiling),
-    fleet: Context.get(context, CurrentFleet)
+/** The document from its JSON, of which it may be known already that it is none. */
+const documentIn = (json: unknown, constructorName: string): Effect.Effect<Document, InvalidOption> =>
+  Effect.contextWith((context: AnyContext) => {
+    const found = json instanceof Refusal ? json : documentOf(json, {
+      ceiling: Context.get(context, CurrentCeiling),
+      fleet: Context.get(context, CurrentFleet)
+    })
+    return found instanceof Refusal ? Effect.fail(errorOf(found, constructorName)) : Effect.succeed(found)
   })
-  return found === undefined || found instanceof Refusal ? problemOf(json, found, constructorName) : found
-}
 
 class Current implements Service {
   readonly lives: Lives
@@ -152,17 +148,15 @@ class Current implements Service {
   }
 
   readonly set: Service["set"] = (json) =>
-    Effect.suspend(() => {
-      const document = read(json, this.context, "RetryConfig.set")
-      if (document instanceof InvalidOption) {
-        this.problem = document
-        return Effect.fail(document)
-      }
-      this.lives.change(document)
-      this.version++
-      this.problem = undefined
-      return Effect.void
-    })
+    documentIn(json, "RetryConfig.set").pipe(
+      Effect.provideContext(this.context),
+      Effect.tapError((problem) => Effect.sync(() => void (this.problem = problem))),
+      Effect.map((document) => {
+        this.lives.change(document)
+        this.version++
+        this.problem = undefined
+      })
+    )
 
   readonly status: Effect.Effect<Status> = Effect.sync(() => {
     const { problem, source, version } = this
@@ -176,15 +170,11 @@ class Current implements Service {
 }
 
 const made = (json: unknown, constructorName: string): Effect.Effect<Current, InvalidOption, Scope.Scope> =>
-  Effect.contextWith((context: Context.Context<Scope.Scope>) => {
-    const document = read(json, context as AnyContext, constructorName)
-    return document instanceof InvalidOption
-      ? Effect.fail(document)
-      : Effect.acquireRelease(
-        Effect.sync(() => new Current(document, context as AnyContext)),
-        ({ lives }) => Effect.withFiber((fiber) => Effect.sync(() => lives.dropped(fiber.context)))
-      )
-  })
+  Effect.flatMap(documentIn(json, constructorName), (document) =>
+    Effect.acquireRelease(
+      Effect.contextWith((context: AnyContext) => Effect.sync(() => new Current(document, context))),
+      ({ lives }) => Effect.withFiber((fiber) => Effect.sync(() => lives.dropped(fiber.context)))
+    ))
 
 /**
  * The most that documents may ask for.
@@ -257,7 +247,6 @@ export const layerConfig = (
 
 /** Identifies equal documents. */
 const keyOf = (json: unknown): string => {
-  if (json instanceof NotJson) return json.problem
   try {
     return JSON.stringify(json) ?? String(json)
   } catch {
@@ -265,22 +254,15 @@ const keyOf = (json: unknown): string => {
   }
 }
 
-/** Puts the later documents into effect. A bad one is reported once, and one equal to the previous does nothing. */
-const following = (service: Service, first: unknown) => {
-  let last = keyOf(first)
-  return (json: unknown): Effect.Effect<void> => {
-    const key = keyOf(json)
-    if (key === last) return Effect.void
-    last = key
-    return Effect.matchEffect(service.set(json), {
-      onSuccess: () => Effect.logInfo("RetryConfig: a new document is in effect"),
-      onFailure: ({ expected, field, message }) =>
-        Effect.logWarning(`the previous document stays in effect: ${message}`).pipe(
-          Effect.annotateLogs({ "retry.config.field": field, "retry.config.expected": expected })
-        )
-    })
-  }
-}
+/** Puts a later document into effect. A bad one changes nothing, and is reported. */
+const follow = (service: Service, json: unknown): Effect.Effect<void> =>
+  Effect.matchEffect(service.set(json), {
+    onSuccess: () => Effect.logInfo("RetryConfig: a new document is in effect"),
+    onFailure: ({ expected, field, message }) =>
+      Effect.logWarning(`the previous document stays in effect: ${message}`).pipe(
+        Effect.annotateLogs({ "retry.config.field": field, "retry.config.expected": expected })
+      )
+  })
 
 /** The service of the first document, while the others are followed. */
 const streamed = <E, R>(
@@ -290,12 +272,10 @@ const streamed = <E, R>(
   Effect.gen(function*() {
     const begun = yield* Deferred.make<Service, E | InvalidOption>()
     let current: Current | undefined
-    let follow: ((json: unknown) => Effect.Effect<void>) | undefined
     const begin = (json: unknown) =>
       Effect.matchEffect(made(json, constructorName), {
         onSuccess: (service) => {
           current = service
-          follow = following(service, json)
           return Effect.andThen(service.follows(true), Deferred.succeed(begun, service))
         },
         onFailure: (error) => Deferred.fail(begun, error)
@@ -307,7 +287,9 @@ const streamed = <E, R>(
       expected: "a stream of at least one document"
     })
     yield* documents.pipe(
-      Stream.runForEach((json) => Effect.asVoid(follow === undefined ? begin(json) : follow(json))),
+      Stream.map((json) => ({ json, key: keyOf(json) })),
+      Stream.changesWith((before, next) => before.key === next.key),
+      Stream.runForEach(({ json }) => Effect.asVoid(current === undefined ? begin(json) : follow(current, json))),
       // Even if the fiber is interrupted: no caller waits for a document that never comes.
       Effect.onExit((exit) => {
         const stopped = current?.follows(false) ?? Effect.void
@@ -568,7 +550,4 @@ export const policy = (name: string): Config.Config<Policy> => {
  * @since 0.1.0
  */
 export const check = (json: unknown): Effect.Effect<void, InvalidOption> =>
-  Effect.contextWith((context: AnyContext) => {
-    const document = read(json, context, "RetryConfig.check")
-    return document instanceof InvalidOption ? Effect.fail(document) : Effect.void
-  })
+  Effect.asVoid(documentIn(json, "RetryConfig.check"))

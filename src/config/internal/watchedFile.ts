@@ -7,18 +7,17 @@ import * as Path from "effect/Path"
 import type { PlatformError } from "effect/PlatformError"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
+import { Refusal } from "../../internal/invalidField.ts"
 
-/** Text that is not valid JSON. */
-export class NotJson {
-  constructor(readonly problem: string) {}
-}
+/** What is there in place of a document. */
+const notJson = (problem: string): Refusal => new Refusal(["document"], problem, "JSON")
 
-/** Parses a string. The error contains nothing of it. */
+/** Parses a string, or says why not: with nothing of it. */
 export const jsonOf = (text: string): unknown => {
   try {
     return JSON.parse(text)
   } catch {
-    return new NotJson(text.trim() === "" ? "an empty string" : `${text.length} characters that are not JSON`)
+    return notJson(text.trim() === "" ? "an empty string" : `${text.length} characters that are not JSON`)
   }
 }
 
@@ -32,9 +31,9 @@ const readFile = (path: string): Effect.Effect<unknown, PlatformError, FileSyste
   FileSystem.FileSystem.use((fs) =>
     Effect.flatMap(fs.stat(path), ({ size, type }) => {
       // A read of a pipe would wait until something is written into it.
-      if (type !== "File") return Effect.succeed(new NotJson(`no file but a ${type}`))
+      if (type !== "File") return Effect.succeed(notJson(`no file but a ${type}`))
       const bytes = Number(ByteSize.toBigInt(size))
-      if (bytes > maxSize) return Effect.succeed(new NotJson(`${bytes} bytes, more than ${maxSize}`))
+      if (bytes > maxSize) return Effect.succeed(notJson(`${bytes} bytes, more than ${maxSize}`))
       return Effect.map(fs.readFileString(path), jsonOf)
     })
   )
@@ -43,9 +42,9 @@ const readFile = (path: string): Effect.Effect<unknown, PlatformError, FileSyste
 const readAgain = (path: string): Effect.Effect<unknown, never, FileSystem.FileSystem> => {
   const again = Effect.andThen(Effect.sleep(graceMillis), readFile(path))
   return readFile(path).pipe(
-    Effect.flatMap((json) => json instanceof NotJson ? again : Effect.succeed(json)),
+    Effect.flatMap((json) => json instanceof Refusal ? again : Effect.succeed(json)),
     Effect.catch(() => again),
-    Effect.catch((error) => Effect.succeed(new NotJson(error.reason._tag)))
+    Effect.catch((error) => Effect.succeed(notJson(error.reason._tag)))
   )
 }
 
