@@ -34,6 +34,7 @@ import {
   expecting,
   Factor,
   maybe,
+  nested,
   Share,
   Time as DocumentTime
 } from "./internal/schemaFields.ts"
@@ -79,60 +80,49 @@ const Several = Schema.NonEmptyArray(Another)
 const Source = Schema.Union([
   Schema.Literals(["immediate", "never"]),
   oneKey({
-    exponential: maybe(
-      Schema.Struct({ base, factor: maybe(Factor, "The growth factor of the delay. Default 2."), ...spreading }),
-      "base * factor^(n - 1) before retry n."
-    ),
-    linear: maybe(
-      Schema.Struct({
-        base,
-        increment: maybe(Time, "How much longer each further delay is. Default: the base."),
-        ...spreading
-      }),
-      "base + increment * (n - 1) before retry n."
-    ),
-    fibonacci: maybe(Schema.Struct({ base, ...spreading }), "1, 1, 2, 3, 5, ... times the base."),
-    fixed: maybe(
-      Schema.Struct({ delay: described(Time, "The delay."), jitter: spreading.jitter }),
-      "The same delay before every retry."
-    ),
-    decorrelated: maybe(
-      Schema.Struct({
-        base: described(Time, "The least delay."),
-        cap: described(Time, "The longest delay, not below the base."),
-        additive: maybe(Schema.Boolean, "Adds the random part to the base. Default false.")
-      }),
-      "Between the base and three times the previous delay."
-    ),
+    exponential: nested("base * factor^(n - 1) before retry n.", {
+      base,
+      factor: maybe(Factor, "The growth factor of the delay. Default 2."),
+      ...spreading
+    }),
+    linear: nested("base + increment * (n - 1) before retry n.", {
+      base,
+      increment: maybe(Time, "How much longer each further delay is. Default: the base."),
+      ...spreading
+    }),
+    fibonacci: nested("1, 1, 2, 3, 5, ... times the base.", { base, ...spreading }),
+    fixed: nested("The same delay before every retry.", {
+      delay: described(Time, "The delay."),
+      jitter: spreading.jitter
+    }),
+    decorrelated: nested("Between the base and three times the previous delay.", {
+      base: described(Time, "The least delay."),
+      cap: described(Time, "The longest delay, not below the base."),
+      additive: maybe(Schema.Boolean, "Adds the random part to the base. Default false.")
+    }),
     "JavaV1.exponentialBackoff": maybe(JavaBackoff, "The delays of the AWS SDK for Java 1.x, without jitter."),
     "JavaV1.fullJitterBackoff": maybe(JavaBackoff, "The delays of the AWS SDK for Java 1.x after ordinary failures."),
     "JavaV1.equalJitterBackoff": maybe(JavaBackoff, "The delays of the AWS SDK for Java 1.x after throttles."),
-    "JavaScriptV2.backoff": maybe(
-      Schema.Struct({
-        base: maybe(Time, "The first ceiling. Default 100 milliseconds."),
-        addRetryAfter: maybe(Schema.Boolean, "Whether a server's hint is added to the delay. Default false."),
-        maxRetryAfter: maybe(Time, "The longest hint to add. Default 20 seconds.")
-      }),
-      "The delays of the AWS SDK for JavaScript 2.x."
-    ),
-    "Kotlin.exponentialBackoffWithJitter": maybe(
-      Schema.Struct({
-        initialDelay: maybe(Time, "The first ceiling. Default 10 milliseconds, in retry behavior 2.1 50."),
-        scaleFactor: maybe(Factor, "The growth factor of the ceiling. Default 1.5, in retry behavior 2.1 2."),
-        jitter: maybe(Share, "The share of the ceiling that randomness may remove. Default 1."),
-        maxBackoff: maybe(
-          Schema.Union([Schema.Literal("Infinity"), Time]),
-          "The highest ceiling. Default 20 seconds."
-        ),
-        throttlingBaseDelay: maybe(Time, "The first ceiling after a throttle. Default 1 second."),
-        retryAfterMaxOvershoot: maybe(
-          Time,
-          "In retry behavior 2.1, how far a server's hint may lengthen the delay. Default 5 seconds."
-        ),
-        useNewRetries: maybe(Schema.Boolean, "The defaults of retry behavior 2.1. Default false.")
-      }),
-      "The delays of the AWS SDK for Kotlin."
-    ),
+    "JavaScriptV2.backoff": nested("The delays of the AWS SDK for JavaScript 2.x.", {
+      base: maybe(Time, "The first ceiling. Default 100 milliseconds."),
+      addRetryAfter: maybe(Schema.Boolean, "Whether a server's hint is added to the delay. Default false."),
+      maxRetryAfter: maybe(Time, "The longest hint to add. Default 20 seconds.")
+    }),
+    "Kotlin.exponentialBackoffWithJitter": nested("The delays of the AWS SDK for Kotlin.", {
+      initialDelay: maybe(Time, "The first ceiling. Default 10 milliseconds, in retry behavior 2.1 50."),
+      scaleFactor: maybe(Factor, "The growth factor of the ceiling. Default 1.5, in retry behavior 2.1 2."),
+      jitter: maybe(Share, "The share of the ceiling that randomness may remove. Default 1."),
+      maxBackoff: maybe(
+        Schema.Union([Schema.Literal("Infinity"), Time]),
+        "The highest ceiling. Default 20 seconds."
+      ),
+      throttlingBaseDelay: maybe(Time, "The first ceiling after a throttle. Default 1 second."),
+      retryAfterMaxOvershoot: maybe(
+        Time,
+        "In retry behavior 2.1, how far a server's hint may lengthen the delay. Default 5 seconds."
+      ),
+      useNewRetries: maybe(Schema.Boolean, "The defaults of retry behavior 2.1. Default false.")
+    }),
     max: maybe(Several, "Retries while all would: the longest delay, the dearest cost."),
     min: maybe(Several, "Retries while any would: the shortest delay, the cheapest cost.")
   }, "source of delays")
@@ -165,14 +155,11 @@ const Combinator = Schema.Union([
   oneKey({
     capped: maybe(Time, "The longest delay, after all previous steps."),
     jittered: maybe(Jitter, "Randomizes every delay."),
-    honorRetryAfter: maybe(
-      Schema.Struct({
-        atMost: maybe(Time, "The longest hint to follow. Default: no such bound."),
-        overshoot: maybe(Time, "How far a hint may lengthen the delay. Default 5 seconds, or none with atMost."),
-        beyond: maybe(beyond, "Whether a longer hint is cut or ends retrying. Default \"clamp\".")
-      }),
-      "Waits at least as long as the server asked."
-    ),
+    honorRetryAfter: nested("Waits at least as long as the server asked.", {
+      atMost: maybe(Time, "The longest hint to follow. Default: no such bound."),
+      overshoot: maybe(Time, "How far a hint may lengthen the delay. Default 5 seconds, or none with atMost."),
+      beyond: maybe(beyond, "Whether a longer hint is cut or ends retrying. Default \"clamp\".")
+    }),
     whenThrottled: maybe(Another, "The policy that applies after a throttle."),
     concat: maybe(Another, "The policy that follows when this one stops."),
     maxAttempts: maybe(count(1), "Attempts of a call, the first included."),
@@ -182,13 +169,10 @@ const Combinator = Schema.Union([
     quotaGated: maybe(Price, "Pays for every retry from the quota."),
     withQuota: maybe(Price, "The same, in place of earlier costs."),
     requires: maybe(Schema.Literal("AdaptiveRateLimiter"), "Requires a gate, which holds back every send."),
-    "RetryGrpc.honorPushback": maybe(
-      Schema.Struct({
-        atMost: maybe(Time, "The longest pushback to follow. Default 1 minute."),
-        beyond: maybe(beyond, "Whether a longer pushback is cut or ends retrying. Default \"stop\".")
-      }),
-      "Waits exactly as long as a gRPC server says."
-    )
+    "RetryGrpc.honorPushback": nested("Waits exactly as long as a gRPC server says.", {
+      atMost: maybe(Time, "The longest pushback to follow. Default 1 minute."),
+      beyond: maybe(beyond, "Whether a longer pushback is cut or ends retrying. Default \"stop\".")
+    })
   }, "combinator")
 ]).annotate({ identifier: "PolicyStep", title: "A combinator: its name, or its name and argument" })
 

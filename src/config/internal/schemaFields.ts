@@ -37,6 +37,10 @@ export const described = <S extends Schema.Top>(schema: S, description: string) 
 export const maybe = <S extends Schema.Constraint>(schema: S, description: string) =>
   Schema.optionalKey(schema).annotateKey({ description })
 
+/** An optional key with an object. */
+export const nested = <S extends Schema.Struct.Fields>(description: string, fields: S) =>
+  maybe(Schema.Struct(fields), description)
+
 const expectedDuration = `milliseconds, or a text such as "250ms", "20s", "2 minutes"`
 
 /** A duration. */
