@@ -15,15 +15,9 @@
  * @since 0.1.0
  */
 
-import type * as Config from "effect/Config"
 import type * as Duration from "effect/Duration"
-import type * as Effect from "effect/Effect"
-import type * as Layer from "effect/Layer"
-import type * as Redis from "effect/persistence/Redis"
-import type * as Scope from "effect/Scope"
 import * as AdaptiveRateLimiter from "../gates/AdaptiveRateLimiter.ts"
 import { watchedGate } from "../internal/sharing.ts"
-import type { InvalidOption } from "../InvalidOption.ts"
 import { fleetLayers, type SharedOptions } from "./internal/fleet.ts"
 import { over, validated } from "./internal/limiter.ts"
 
@@ -48,7 +42,7 @@ export interface Options extends AdaptiveRateLimiter.Options, SharedOptions {
 
 const shared = /* @__PURE__ */ fleetLayers(
   AdaptiveRateLimiter.AdaptiveRateLimiter,
-  validated,
+  (options: Options) => validated(options),
   over,
   (make) => watchedGate("AdaptiveRateLimiter", make)
 )
@@ -74,9 +68,7 @@ const shared = /* @__PURE__ */ fleetLayers(
  * @category constructors
  * @since 0.1.0
  */
-export const make: (
-  options: Options
-) => Effect.Effect<AdaptiveRateLimiter.Service, never, Redis.Redis | Scope.Scope> = shared.make
+export const make = shared.make
 
 /**
  * A layer with a limiter shared through Redis: see {@link make}. Throws `InvalidOption` when an option is invalid.
@@ -84,9 +76,7 @@ export const make: (
  * @category layers
  * @since 0.1.0
  */
-export const layer: (
-  options: Options
-) => Layer.Layer<AdaptiveRateLimiter.AdaptiveRateLimiter, never, Redis.Redis> = shared.layer
+export const layer = shared.layer
 
 /**
  * A layer with a shared limiter, with options from configuration: see {@link layer}. Fails with `InvalidOption` when an
@@ -95,10 +85,7 @@ export const layer: (
  * @category layers
  * @since 0.1.0
  */
-export const layerConfig: (
-  options: Config.Wrap<Options>
-) => Layer.Layer<AdaptiveRateLimiter.AdaptiveRateLimiter, Config.ConfigError | InvalidOption, Redis.Redis> =
-  shared.layerConfig
+export const layerConfig = shared.layerConfig
 
 /**
  * A layer with a shared limiter that connects in the background: the process decides alone until then, and if Redis cannot be
@@ -114,7 +101,4 @@ export const layerConfig: (
  * @category layers
  * @since 0.1.0
  */
-export const layerConnecting: <E, R>(
-  options: Options,
-  redis: Layer.Layer<Redis.Redis, E, R>
-) => Layer.Layer<AdaptiveRateLimiter.AdaptiveRateLimiter, never, R> = shared.layerConnecting
+export const layerConnecting = shared.layerConnecting

@@ -15,15 +15,9 @@
  * @since 0.1.0
  */
 
-import type * as Config from "effect/Config"
 import type * as Duration from "effect/Duration"
-import type * as Effect from "effect/Effect"
-import type * as Layer from "effect/Layer"
-import type * as Redis from "effect/persistence/Redis"
-import type * as Scope from "effect/Scope"
 import * as CoolDown from "../gates/CoolDown.ts"
 import { watchedGate } from "../internal/sharing.ts"
-import type { InvalidOption } from "../InvalidOption.ts"
 import { over, validated } from "./internal/coolDown.ts"
 import { fleetLayers, type SharedOptions } from "./internal/fleet.ts"
 
@@ -47,7 +41,12 @@ export interface Options extends CoolDown.Options, SharedOptions {
   readonly probeTime?: Duration.Input | undefined
 }
 
-const shared = /* @__PURE__ */ fleetLayers(CoolDown.CoolDown, validated, over, (make) => watchedGate("CoolDown", make))
+const shared = /* @__PURE__ */ fleetLayers(
+  CoolDown.CoolDown,
+  (options: Options) => validated(options),
+  over,
+  (make) => watchedGate("CoolDown", make)
+)
 
 /**
  * Makes a cool-down shared through Redis, for as long as the scope is open. Throws `InvalidOption` when an option is
@@ -71,7 +70,7 @@ const shared = /* @__PURE__ */ fleetLayers(CoolDown.CoolDown, validated, over, (
  * @category constructors
  * @since 0.1.0
  */
-export const make: (options: Options) => Effect.Effect<CoolDown.Service, never, Redis.Redis | Scope.Scope> = shared.make
+export const make = shared.make
 
 /**
  * A layer with a cool-down shared through Redis: see {@link make}. Throws `InvalidOption` when an option is invalid.
@@ -79,7 +78,7 @@ export const make: (options: Options) => Effect.Effect<CoolDown.Service, never, 
  * @category layers
  * @since 0.1.0
  */
-export const layer: (options: Options) => Layer.Layer<CoolDown.CoolDown, never, Redis.Redis> = shared.layer
+export const layer = shared.layer
 
 /**
  * A layer with a shared cool-down, with options from configuration: see {@link layer}. Fails with `InvalidOption` when
@@ -88,9 +87,7 @@ export const layer: (options: Options) => Layer.Layer<CoolDown.CoolDown, never, 
  * @category layers
  * @since 0.1.0
  */
-export const layerConfig: (
-  options: Config.Wrap<Options>
-) => Layer.Layer<CoolDown.CoolDown, Config.ConfigError | InvalidOption, Redis.Redis> = shared.layerConfig
+export const layerConfig = shared.layerConfig
 
 /**
  * A layer with a shared cool-down that connects in the background: the process decides alone until then, and if Redis
@@ -106,7 +103,4 @@ export const layerConfig: (
  * @category layers
  * @since 0.1.0
  */
-export const layerConnecting: <E, R>(
-  options: Options,
-  redis: Layer.Layer<Redis.Redis, E, R>
-) => Layer.Layer<CoolDown.CoolDown, never, R> = shared.layerConnecting
+export const layerConnecting = shared.layerConnecting

@@ -34,99 +34,71 @@ import * as Layer from "effect/Layer"
 import type * as Redis from "effect/persistence/Redis"
 import * as Scheduler from "effect/Scheduler"
 import * as Scope from "effect/Scope"
-import {
-  CurrentFleet,
-  type Fleet,
-  type FleetOptions,
-  type FleetPart,
-  type Owner
-} from "../config/internal/fleetStores.ts"
+import { CurrentFleet, type Fleet, type Sharing } from "../config/internal/fleetStores.ts"
+import type { AdaptiveGate } from "../gates/internal/adaptiveGate.ts"
+import type { CoolDownGate } from "../gates/internal/coolDownGate.ts"
 import { CurrentResource } from "../RetryObserver.ts"
 import * as CoolDown from "./internal/coolDown.ts"
 import { type Connect, connected, connecting, kept } from "./internal/exchange.ts"
 import * as Limiter from "./internal/limiter.ts"
 import * as Quota from "./internal/quota.ts"
 
-/** Options are checked for any resource, and made for each. */
-const checking = (validated: (options: any) => unknown) => (own: object, shared: object): FleetOptions => {
-  const of = (resource: string) => validated({ name: resource, ...own, ...shared })
-  of("any")
-  return { of }
+interface Terms {
+  readonly settings: { readonly key: string }
 }
 
-interface Valid {
-  readonly terms: { readonly settings: { readonly key: string } }
+/** What was made one of the fleet. */
+interface Member<T> {
+  readonly change: (terms: T, clock: Clock.Clock) => void
+  /** It is used no more: closes it, as soon as it may be closed. */
+  readonly end: (close: () => void) => void
 }
 
 /**
- * Opens something, here and now, in a scope of its own within that of the owner, and changes it while it keeps its key.
- * What would have to wait throws: nothing in it does. Its fibers run as those of the owner do.
+ * Options are checked for any resource, and joined for each: here and now, in a scope of its own within that of the
+ * owner, until they change the key. What would have to wait throws: nothing in it does. Its fibers run as those of the
+ * owner do.
  */
-const opened = <V extends Valid, A>(
-  options: FleetOptions,
-  { context, resource }: Owner,
-  open: (valid: V) => Effect.Effect<A, never, Scope.Scope>,
-  change: (made: A, valid: V, clock: Clock.Clock) => void
-): FleetPart & { readonly made: A } => {
-  const scope = Scope.forkUnsafe(Context.get(context as Context.Context<any>, Scope.Scope))
-  const own = Context.add(context, CurrentResource, resource)
-  const first = options.of(resource) as V
-  const opening = Effect.provideService(open(first), Scheduler.Scheduler, Context.get(own, Scheduler.Scheduler))
-  const made = Effect.runSyncWith(own)(Scope.provide(opening, scope))
-  return {
-    made,
-    change: (next, clock) => {
-      const valid = next.of(resource) as V
-      if (valid.terms.settings.key !== first.terms.settings.key) return false
-      change(made, valid, clock)
-      return true
-    },
-    close: () => void Effect.runForkWith(own)(Scope.close(scope, Exit.void))
-  }
-}
-
-/** Makes a gate one of the fleet. */
-const joining = <V extends Valid>(
-  options: FleetOptions,
-  owner: Owner,
-  join: (valid: V) => Effect.Effect<(valid: V) => void, never, Scope.Scope>,
-  leave: () => void
-): FleetPart => {
-  const { change, close } = opened(options, owner, join, (change, valid) => change(valid))
-  return {
-    change,
-    close: () => {
-      leave()
-      close()
+const sharing = <Subject, V extends { readonly terms: Terms }, M extends Member<V["terms"]>>(
+  validated: (options: any) => V,
+  join: (subject: Subject, valid: V) => Effect.Effect<M, never, Scope.Scope>
+): Sharing<Subject, M> => ({
+  check: (own, shared) => {
+    const of = (resource: string) => validated({ name: resource, ...own, ...shared })
+    of("any")
+    return { of }
+  },
+  join: (subject, options, { context, resource }) => {
+    const scope = Scope.forkUnsafe(Context.get(context as Context.Context<any>, Scope.Scope))
+    const own = Context.add(context, CurrentResource, resource)
+    const first = options.of(resource) as V
+    const joined = Effect.provideService(
+      join(subject, first),
+      Scheduler.Scheduler,
+      Context.get(own, Scheduler.Scheduler)
+    )
+    const member = Effect.runSyncWith(own)(Scope.provide(joined, scope))
+    return {
+      member,
+      change: (next, clock) => {
+        const { terms } = next.of(resource) as V
+        if (terms.settings.key !== first.terms.settings.key) return false
+        member.change(terms, clock)
+        return true
+      },
+      close: () => member.end(() => void Effect.runForkWith(own)(Scope.close(scope, Exit.void)))
     }
   }
-}
+})
 
 const fleetOver = (connect: Connect): Fleet => ({
-  quota: {
-    check: checking(Quota.validated),
-    make: (options, owner, tokens) => {
-      const open = (valid: ReturnType<typeof Quota.validated>) => Quota.opened(valid, connect, tokens)
-      const { change, close, made } = opened(options, owner, open, (made, valid, clock) => made.change(valid, clock))
-      return { store: made.store, change, close: () => made.store.whenSettled(close) }
-    }
-  },
-  limiter: {
-    check: checking(Limiter.validated),
-    gate: (options, nowMillis) => new Limiter.SharedAdaptiveGate(options, nowMillis),
-    join: (gate, options, owner) => {
-      const shared = gate as Limiter.SharedAdaptiveGate
-      const join = (valid: ReturnType<typeof Limiter.validated>) => Limiter.joined(shared, valid, connect)
-      return joining(options, owner, join, () => shared.leave())
-    }
-  },
-  coolDown: {
-    check: checking(CoolDown.validated),
-    join: (gate, options, owner) => {
-      const join = (valid: ReturnType<typeof CoolDown.validated>) => CoolDown.joined(gate, valid, connect)
-      return joining(options, owner, join, () => gate.leave())
-    }
-  }
+  quota: sharing(Quota.validated, (tokens: number | undefined, valid) => Quota.opened(valid, connect, tokens)),
+  limiter: sharing(
+    Limiter.validated,
+    (gate: AdaptiveGate, valid) => Limiter.joined(gate as Limiter.SharedAdaptiveGate, valid, connect)
+  ),
+  coolDown: sharing(CoolDown.validated, (gate: CoolDownGate, valid) => CoolDown.joined(gate, valid, connect)),
+  limiterGate: (options, nowMillis) => new Limiter.SharedAdaptiveGate(options, nowMillis)
 })
 
 /**

@@ -15,14 +15,11 @@
  * @since 0.1.0
  */
 
-import type * as Config from "effect/Config"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Redis from "effect/persistence/Redis"
-import type * as Scope from "effect/Scope"
 import { watchedQuota } from "../internal/sharing.ts"
-import type { InvalidOption } from "../InvalidOption.ts"
 import * as RetryQuota from "../RetryQuota.ts"
 import { Store } from "../RetryQuotaStore.ts"
 import { fleetLayers, type SharedOptions } from "./internal/fleet.ts"
@@ -101,7 +98,12 @@ export interface Options extends RetryQuota.Options, SharedOptions {
   readonly fallback?: FallbackOptions | undefined
 }
 
-const shared = /* @__PURE__ */ fleetLayers(RetryQuota.RetryQuota, validated, over, (make) => watchedQuota(make))
+const shared = /* @__PURE__ */ fleetLayers(
+  RetryQuota.RetryQuota,
+  (options: Options) => validated(options),
+  over,
+  (make) => watchedQuota(make)
+)
 
 /**
  * Makes a quota shared through Redis, for as long as the scope is open. Throws `InvalidOption` when an option is
@@ -132,8 +134,7 @@ const shared = /* @__PURE__ */ fleetLayers(RetryQuota.RetryQuota, validated, ove
  * @category constructors
  * @since 0.1.0
  */
-export const make: (options: Options) => Effect.Effect<RetryQuota.Service, never, Redis.Redis | Scope.Scope> =
-  shared.make
+export const make = shared.make
 
 /**
  * A layer with a quota shared through Redis. Throws `InvalidOption` when an option is invalid.
@@ -146,7 +147,7 @@ export const make: (options: Options) => Effect.Effect<RetryQuota.Service, never
  * @category layers
  * @since 0.1.0
  */
-export const layer: (options: Options) => Layer.Layer<RetryQuota.RetryQuota, never, Redis.Redis> = shared.layer
+export const layer = shared.layer
 
 /**
  * A layer with the store of such a quota, for `RetryQuota.layerStore(RetryQuotaStore.Store)`. Throws `InvalidOption` when
@@ -166,9 +167,7 @@ export const layerStore = (options: Options): Layer.Layer<Store, never, Redis.Re
  * @category layers
  * @since 0.1.0
  */
-export const layerConfig: (
-  options: Config.Wrap<Options>
-) => Layer.Layer<RetryQuota.RetryQuota, Config.ConfigError | InvalidOption, Redis.Redis> = shared.layerConfig
+export const layerConfig = shared.layerConfig
 
 /**
  * A layer with a quota shared through Redis that connects in the background: the fallback decides until then, and if
@@ -184,7 +183,4 @@ export const layerConfig: (
  * @category layers
  * @since 0.1.0
  */
-export const layerConnecting: <E, R>(
-  options: Options,
-  redis: Layer.Layer<Redis.Redis, E, R>
-) => Layer.Layer<RetryQuota.RetryQuota, never, R> = shared.layerConnecting
+export const layerConnecting = shared.layerConnecting

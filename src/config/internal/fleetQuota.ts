@@ -1,7 +1,7 @@
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import { monotonicMillis } from "../../internal/clock.ts"
-import { isObject, type Path, refuse, rejectUnknownKeys } from "../../internal/invalidField.ts"
+import { type Path, refuse } from "../../internal/invalidField.ts"
 import type { AnyContext } from "../../internal/shared.ts"
 import { ResizableStore, type StoreOptions, validStore } from "../../quota/internal/memoryStore.ts"
 import { ReplaceableStore } from "../../quota/internal/replaceableStore.ts"
@@ -26,14 +26,8 @@ export interface Shareable<Options> {
   readonly shared: FleetOptions | undefined
 }
 
-const checkFallback = (fallback: unknown, path: Path): void => {
-  if (fallback === undefined) return
-  if (!isObject(fallback)) return refuse(path, fallback, "an object")
-  rejectUnknownKeys(fallback, Object.keys(fallbackOptions), path)
-}
-
 /** Reads a section: its own options, and below `redis` how it is shared. */
-export const shareable = <Options>(section: keyof Fleet, validated: (own: object) => Options) =>
+export const shareable = <Options>(section: keyof typeof fleetOptionsOf, validated: (own: object) => Options) =>
 (
   { redis, ...own }: { readonly [key: string]: unknown },
   path: Path,
@@ -43,7 +37,7 @@ export const shareable = <Options>(section: keyof Fleet, validated: (own: object
   if (redis === undefined) return { options, shared: undefined }
   const at = [...path, "redis"]
   const input = below(redis, Object.keys({ ...fleetOptions, ...fleetOptionsOf[section] }), at)
-  checkFallback(input["fallback"], [...at, "fallback"])
+  if (input["fallback"] !== undefined) below(input["fallback"], Object.keys(fallbackOptions), [...at, "fallback"])
   // Which processes would share it is not said by a default: each resource has its own.
   if (path[0] === "default" && input["name"] !== undefined) {
     refuse([...at, "name"], input["name"], "left out of the default: each resource has its own")
@@ -54,7 +48,7 @@ export const shareable = <Options>(section: keyof Fleet, validated: (own: object
 }
 
 /** What makes shared parts. A document that has any is refused without it. */
-const fleetOf = ({ context }: Owner): Fleet => Context.get(context, CurrentFleet)!
+export const fleetOf = ({ context }: Owner): Fleet => Context.get(context, CurrentFleet)!
 
 const ownQuota: Shareable<StoreOptions> = {
   options: /* @__PURE__ */ validStore({}),
@@ -120,38 +114,8 @@ export class QuotaPart implements Part {
   }
 
   private inFleet(options: FleetOptions, tokens?: number) {
-    const quota = fleetOf(this.owner).quota.make(options, this.owner, tokens)
+    const quota = fleetOf(this.owner).quota.join(tokens, options, this.owner)
     this.shared = quota
-    return quota.store
-  }
-}
-
-/** A gate that may be one of a fleet. */
-export const member = <Options>(
-  gate: Part,
-  input: Shareable<Options> | undefined,
-  owner: Owner,
-  join: (fleet: Fleet, options: FleetOptions) => FleetPart
-): Part => {
-  let part: FleetPart | undefined
-  const follow = (shared: FleetOptions | undefined, clock: Clock.Clock) => {
-    if (shared !== undefined && part?.change(shared, clock) === true) return
-    part?.close()
-    part = shared === undefined ? undefined : join(fleetOf(owner), shared)
-  }
-  follow(input?.shared, Context.get(owner.context, Clock.Clock))
-  return {
-    get isOn() {
-      return gate.isOn
-    },
-    get isBlank() {
-      return gate.isBlank
-    },
-    add: gate.add,
-    change: (next: Shareable<Options> | undefined, clock) => {
-      gate.change(next?.options, clock)
-      follow(next?.shared, clock)
-    },
-    close: (clock) => follow(undefined, clock)
+    return quota.member
   }
 }

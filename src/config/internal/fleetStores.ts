@@ -5,7 +5,6 @@ import type { CoolDownGate } from "../../gates/internal/coolDownGate.ts"
 import { amount, count, duration, inCode, optional, positive, positiveDuration, word } from "../../internal/options.ts"
 import type { AnyContext } from "../../internal/shared.ts"
 import type { RetryQuotaStore } from "../../RetryQuotaStore.ts"
-import type { SendGate } from "../../SendGate.ts"
 
 /** The options of a quota, as `RetryQuota` checks them: every program with retries loads that, and nothing of this. */
 export const quotaOptions = {
@@ -66,31 +65,21 @@ export interface Owner {
   readonly context: AnyContext
 }
 
-/** The quota of a fleet. */
-interface FleetQuota extends FleetPart {
-  readonly store: RetryQuotaStore
+/** How something is shared. */
+export interface Sharing<Subject, Member = unknown> {
+  /** Checks the options of a section, and those of how it is shared. Throws `InvalidOption`. */
+  readonly check: (own: object, shared: object) => FleetOptions
+  readonly join: (subject: Subject, options: FleetOptions, owner: Owner) => FleetPart & { readonly member: Member }
 }
-
-/** Checks the options of a section, and those of how it is shared. Throws `InvalidOption`. */
-type Check = (own: object, shared: object) => FleetOptions
 
 /** What makes the sections of a document that many processes share. The program provides it. */
 export interface Fleet {
-  readonly quota: {
-    readonly check: Check
-    /** A quota that the fleet does not have yet begins with these tokens. */
-    readonly make: (options: FleetOptions, owner: Owner, tokens: number | undefined) => FleetQuota
-  }
-  readonly limiter: {
-    readonly check: Check
-    /** A gate that can join. */
-    readonly gate: (options: AdaptiveOptions, nowMillis: number) => AdaptiveGate
-    readonly join: (gate: SendGate<any>, options: FleetOptions, owner: Owner) => FleetPart
-  }
-  readonly coolDown: {
-    readonly check: Check
-    readonly join: (gate: CoolDownGate, options: FleetOptions, owner: Owner) => FleetPart
-  }
+  /** A quota that the fleet does not have yet begins with these tokens. */
+  readonly quota: Sharing<number | undefined, RetryQuotaStore>
+  readonly limiter: Sharing<AdaptiveGate>
+  readonly coolDown: Sharing<CoolDownGate>
+  /** A limiter that can join. */
+  readonly limiterGate: (options: AdaptiveOptions, nowMillis: number) => AdaptiveGate
 }
 
 /** What makes shared sections, if the program provides it. */

@@ -3,14 +3,12 @@ import * as Context from "effect/Context"
 import * as Random from "effect/Random"
 import * as Scope from "effect/Scope"
 import * as AdaptiveRateLimiter from "../../gates/AdaptiveRateLimiter.ts"
-import * as ClientThrottle from "../../gates/ClientThrottle.ts"
 import * as ConcurrencyLimiter from "../../gates/ConcurrencyLimiter.ts"
-import * as CoolDown from "../../gates/CoolDown.ts"
 import * as Adaptive from "../../gates/internal/adaptiveGate.ts"
 import * as Concurrency from "../../gates/internal/concurrencyGate.ts"
 import { ruleOptions } from "../../gates/internal/concurrencyRule.ts"
-import * as Cooling from "../../gates/internal/coolDownGate.ts"
-import * as Throttle from "../../gates/internal/throttleGate.ts"
+import { coolDownOptions } from "../../gates/internal/coolDownGate.ts"
+import { throttleOptions } from "../../gates/internal/throttleGate.ts"
 import * as Hedge from "../../hedge/Hedge.ts"
 import type { HedgeBudget } from "../../hedge/internal/hedgeBudget.ts"
 import { homeOf, validCall, validHome } from "../../hedge/internal/hedgeOptions.ts"
@@ -26,10 +24,12 @@ import { grpcOptions, validGrpc } from "../../quota/internal/grpcBudget.ts"
 import { inFlightOptions, validInFlight } from "../../quota/internal/inFlightBudget.ts"
 import { type StoreOptions, validStore } from "../../quota/internal/memoryStore.ts"
 import { shareOptions, validShare } from "../../quota/internal/shareBudget.ts"
+import { resourceGates } from "../../resources/internal/resourceGates.ts"
 import * as RetryQuota from "../../RetryQuota.ts"
+import type { RetryQuotaStore } from "../../RetryQuotaStore.ts"
 import type { Gauge, SendGate } from "../../SendGate.ts"
-import { member, QuotaPart, type Shareable, shareable } from "./fleetQuota.ts"
-import { CurrentFleet, quotaOptions } from "./fleetStores.ts"
+import { fleetOf, QuotaPart, type Shareable, shareable } from "./fleetQuota.ts"
+import { CurrentFleet, type FleetOptions, type FleetPart, quotaOptions } from "./fleetStores.ts"
 import { below, made } from "./policyReader.ts"
 import type { Hedging, Part, Section, Surroundings } from "./resourcePart.ts"
 
@@ -39,19 +39,39 @@ interface Live<E, Options> extends SendGate<E> {
   change(options: Options, nowMillis: number): void
 }
 
-/** A gate that can be switched off: then every send passes. */
+/** What the gates of a section have in common. */
+interface GateKind<Options, Gate> {
+  readonly tag: Context.Key<any, any>
+  readonly keys: ReadonlyArray<string>
+  readonly validated: (input: object) => Options
+  readonly make: (
+    options: Options,
+    random: Random.Random,
+    nowMillis: number,
+    around: AnyContext
+  ) => Gate & Live<any, Options>
+  readonly serviceOf: (gate: Gate) => object
+  /** How a fleet shares it, if it may. */
+  readonly sharing?: "limiter" | "coolDown"
+}
+
+/** A gate that can be switched off: then every send passes. It may be one of a fleet. */
 class Switched<E, Options> implements SendGate<E>, Part {
   /** Adds the service of this gate to a context. */
   readonly add: Part["add"]
+  isOn: boolean
+  private member: FleetPart | undefined = undefined
 
   constructor(
     private readonly gate: Live<E, Options>,
-    public isOn: boolean,
-    tag: Context.Key<any, any>,
-    service: object
+    { serviceOf, tag }: GateKind<Options, any>,
+    input: Shareable<Options> | undefined,
+    private readonly join: (shared: FleetOptions) => FleetPart
   ) {
-    const services = Context.make(tag, { ...service, gate: this })
+    const services = Context.make(tag, { ...serviceOf(gate), gate: this })
     this.add = (context) => Context.merge(context, services) as AnyContext
+    this.isOn = input !== undefined
+    if (input?.shared !== undefined) this.member = join(input.shared)
   }
 
   get name(): string | undefined {
@@ -79,43 +99,45 @@ class Switched<E, Options> implements SendGate<E>, Part {
 
   readonly enter: SendGate<E>["enter"] = (send) => this.isOn ? this.gate.enter(send) : undefined
 
-  change(options: Options | undefined, clock: Clock.Clock): void {
-    this.isOn = options !== undefined
-    if (options !== undefined) this.gate.change(options, monotonicMillis(clock))
+  change(next: Shareable<Options> | undefined, clock: Clock.Clock): void {
+    this.isOn = next !== undefined
+    if (next !== undefined) this.gate.change(next.options, monotonicMillis(clock))
+    const shared = next?.shared
+    if (shared !== undefined && this.member?.change(shared, clock) === true) return
+    this.close()
+    this.member = shared && this.join(shared)
+  }
+
+  close(): void {
+    this.member?.close()
   }
 }
 
-const quota: Section = {
-  keys: [...jsonNames(quotaOptions), "redis"],
-  check: shareable("quota", validStore),
-  make: (input: Shareable<StoreOptions> | undefined, owner) => new QuotaPart(input, owner)
-}
-
-const limiter: Section = {
-  keys: [...jsonNames(Adaptive.limiterOptions), "redis"],
-  check: shareable("limiter", Adaptive.validated),
-  make: (input: Shareable<Adaptive.AdaptiveOptions> | undefined, owner) => {
-    const options = input?.options ?? Adaptive.validated({})
-    const nowMillis = monotonicMillis(Context.get(owner.context, Clock.Clock))
-    const gate = Context.get(owner.context, CurrentFleet)?.limiter.gate(options, nowMillis) ??
-      new Adaptive.AdaptiveGate(options, Adaptive.initial(options, nowMillis))
-    const switched = new Switched(
-      gate,
-      input !== undefined,
-      AdaptiveRateLimiter.AdaptiveRateLimiter,
-      Adaptive.serviceOf(gate)
-    )
-    return member(switched, input, owner, (fleet, options) => fleet.limiter.join(gate, options, owner))
+/** A section whose options are those of a gate. */
+const gateSection = <Options, Gate>(kind: GateKind<Options, Gate>): Section => ({
+  keys: kind.sharing === undefined ? kind.keys : [...kind.keys, "redis"],
+  // Without the key, no document has it.
+  check: shareable(kind.sharing!, kind.validated),
+  make: (input: Shareable<Options> | undefined, owner) => {
+    const { context } = owner
+    const options = input?.options ?? kind.validated({})
+    const nowMillis = monotonicMillis(Context.get(context, Clock.Clock))
+    const gate = kind.make(options, Context.get(context, Random.Random), nowMillis, context)
+    return new Switched(gate, kind, input, (shared) => fleetOf(owner)[kind.sharing!].join(gate as any, shared, owner))
   }
-}
+})
+
+const picked = (input: Fields, keys: ReadonlyArray<string>): Fields =>
+  Object.fromEntries(Object.entries(input).filter(([key]) => keys.includes(key)))
 
 const ruleKeys = Object.keys(ruleOptions)
 
+const concurrencyKeys = jsonNames(Concurrency.concurrencyOptions)
+
 /** The options of a limiter, and the part of the JSON that its rule is made from. */
-const limited = ({ limit, ...input }: { readonly [key: string]: any }) => {
-  const [ofRule, own] = [true, false].map((isRule) =>
-    Object.fromEntries(Object.entries(input).filter(([key]) => ruleKeys.includes(key) === isRule))
-  ) as [Fields, Fields]
+const limited = (input: { readonly limit?: number }) => {
+  const { limit } = input
+  const ofRule = picked({ ...input }, ruleKeys)
   const [other] = Object.keys(ofRule)
   if (limit !== undefined && other !== undefined) {
     checks("ConcurrencyLimiter.fixed").reject(other, ofRule[other], "left out if there is a limit")
@@ -123,7 +145,7 @@ const limited = ({ limit, ...input }: { readonly [key: string]: any }) => {
   const rule = limit === undefined ? ConcurrencyLimiter.adaptive(ofRule) : ConcurrencyLimiter.fixed(limit)
   return {
     rule: JSON.stringify([limit, ofRule]),
-    options: Concurrency.validated({ ...own, rule })
+    options: Concurrency.validated({ ...picked({ ...input }, concurrencyKeys), rule })
   }
 }
 
@@ -144,41 +166,6 @@ class LiveConcurrency extends Concurrency.ConcurrencyGate {
   }
 }
 
-const concurrency: Section = {
-  keys: ["limit", ...ruleKeys, ...jsonNames(Concurrency.concurrencyOptions)],
-  check: limited,
-  make: (input: Limited | undefined, { context }) => {
-    const gate = new LiveConcurrency(input ?? limited({}), Context.get(context, Random.Random))
-    return new Switched(gate, input !== undefined, ConcurrencyLimiter.ConcurrencyLimiter, Concurrency.serviceOf(gate))
-  }
-}
-
-const coolDown: Section = {
-  keys: [...jsonNames(Cooling.coolDownOptions), "redis"],
-  check: shareable("coolDown", Cooling.validated),
-  make: (input: Shareable<Cooling.CoolDownOptions> | undefined, owner) => {
-    const gate = new Cooling.CoolDownGate(
-      input?.options ?? Cooling.validated({}),
-      Context.get(owner.context, Random.Random)
-    )
-    const switched = new Switched(gate, input !== undefined, CoolDown.CoolDown, Cooling.serviceOf(gate))
-    return member(switched, input, owner, (fleet, options) => fleet.coolDown.join(gate, options, owner))
-  }
-}
-
-const throttle: Section = {
-  keys: jsonNames(Throttle.throttleOptions),
-  check: Throttle.validated,
-  make: (input: Throttle.ThrottleOptions | undefined, { context }) => {
-    const gate = new Throttle.ThrottleGate(
-      input ?? Throttle.validated({}),
-      Context.get(context, Random.Random),
-      monotonicMillis(Context.get(context, Clock.Clock))
-    )
-    return new Switched(gate, input !== undefined, ClientThrottle.ClientThrottle, Throttle.serviceOf(gate))
-  }
-}
-
 /** Checks a nested object, if given. */
 const maybeBelow = <A>(
   input: unknown,
@@ -188,43 +175,39 @@ const maybeBelow = <A>(
 ): A | undefined =>
   input === undefined ? undefined : made(() => check(below(input, jsonNames(options), path)), path, input)
 
-const budgets: Section = {
-  keys: ["share", "inFlight", "grpc"],
-  check: ({ grpc, inFlight, share }, path): BudgetOptions => ({
-    share: maybeBelow(share, shareOptions, [...path, "share"], validShare),
-    inFlight: maybeBelow(inFlight, inFlightOptions, [...path, "inFlight"], validInFlight),
-    grpc: maybeBelow(grpc, grpcOptions, [...path, "grpc"], validGrpc)
-  }),
-  make: (input: BudgetOptions | undefined, { context }) => {
-    const refused = (cost: number, balance: number) => new RetryQuota.QuotaExhausted({ cost, balance })
-    const none: BudgetOptions = { share: undefined, inFlight: undefined, grpc: undefined }
-    const isAny = (options = none) => Object.values(options).some((option) => option !== undefined)
-    let options = input
-    let found: { readonly store: ChangingBudgets; readonly service: RetryQuota.Service } | undefined
-    /** A budget over the resource's bucket, which is the same in every context. */
-    const over = (quota: RetryQuota.Service, clock: Clock.Clock) => {
-      if (found !== undefined) return found
-      const store = new ChangingBudgets(quota.store, refused)
-      store.change(options ?? none, clock)
-      return found = { store, service: RetryQuota.fromStore(store) }
-    }
-    const clock = Context.get(context, Clock.Clock)
-    return {
-      get isOn() {
-        return isAny(options)
-      },
-      get isBlank() {
-        return !isAny(options)
-      },
-      add: (context) => {
-        const quota = Context.get(context as Context.Context<any>, RetryQuota.RetryQuota)
-        return Context.add(context, RetryQuota.RetryQuota, over(quota, clock).service) as AnyContext
-      },
-      change: (next: BudgetOptions | undefined, clock) => {
-        options = next
-        found?.store.change(next ?? none, clock)
-      }
-    }
+const noBudgets: BudgetOptions = { share: undefined, inFlight: undefined, grpc: undefined }
+
+const refused = (cost: number, balance: number) => new RetryQuota.QuotaExhausted({ cost, balance })
+
+/** Budgets over the resource's bucket, which is the same in every context. */
+class Budgets implements Part {
+  private made: { readonly store: ChangingBudgets; readonly service: RetryQuota.Service } | undefined
+
+  constructor(private options = noBudgets, private readonly clock: Clock.Clock) {}
+
+  get isOn(): boolean {
+    return Object.values(this.options).some((option) => option !== undefined)
+  }
+
+  get isBlank(): boolean {
+    return !this.isOn
+  }
+
+  add(context: AnyContext): AnyContext {
+    const quota = Context.get(context as Context.Context<any>, RetryQuota.RetryQuota)
+    this.made ??= this.over(quota.store)
+    return Context.add(context, RetryQuota.RetryQuota, this.made.service) as AnyContext
+  }
+
+  change(next = noBudgets, clock: Clock.Clock): void {
+    this.options = next
+    this.made?.store.change(next, clock)
+  }
+
+  private over(bucket: RetryQuotaStore) {
+    const store = new ChangingBudgets(bucket, refused)
+    store.change(this.options, this.clock)
+    return { store, service: RetryQuota.fromStore(store) }
   }
 }
 
@@ -244,11 +227,9 @@ const afterOf = (after: unknown, path: Path): Hedge.CallOptions["after"] =>
     : after as Hedge.CallOptions["after"]
 
 const hedgeOf = (input: { readonly [key: string]: any }, path: Path, { ceiling }: Surroundings) => {
-  const of = (keys: ReadonlyArray<string>) =>
-    Object.fromEntries(Object.entries(input).filter(([key]) => keys.includes(key)))
   const after = afterOf(input["after"], [...path, "after"])
-  const call = validCall(checks("Hedge"), { ...of(callKeys), after })
-  return { shared: validHome(of(shareKeys)), call: { ...call, spacingMillis: ceiling.leastMillis } }
+  const call = validCall(checks("Hedge"), { ...picked(input, callKeys), after })
+  return { shared: validHome(picked(input, shareKeys)), call: { ...call, spacingMillis: ceiling.leastMillis } }
 }
 
 export type HedgeSection = ReturnType<typeof hedgeOf>
@@ -296,20 +277,44 @@ class LiveHedge implements Part {
   }
 }
 
-const hedge: Section = {
-  keys: [...callKeys, ...shareKeys],
-  check: hedgeOf,
-  make: (input: HedgeSection | undefined, { context }) =>
-    new LiveHedge(input, Context.get(context as Context.Context<any>, Scope.Scope))
-}
-
 /** What a resource may have. To add one, add an entry here and one in `RetryConfigSchema`. */
 export const sections: { readonly [key: string]: Section } = {
-  quota,
-  budgets,
-  limiter,
-  concurrency,
-  throttle,
-  coolDown,
-  hedge
+  quota: {
+    keys: [...jsonNames(quotaOptions), "redis"],
+    check: shareable("quota", validStore),
+    make: (input: Shareable<StoreOptions> | undefined, owner) => new QuotaPart(input, owner)
+  },
+  budgets: {
+    keys: ["share", "inFlight", "grpc"],
+    check: ({ grpc, inFlight, share }, path): BudgetOptions => ({
+      share: maybeBelow(share, shareOptions, [...path, "share"], validShare),
+      inFlight: maybeBelow(inFlight, inFlightOptions, [...path, "inFlight"], validInFlight),
+      grpc: maybeBelow(grpc, grpcOptions, [...path, "grpc"], validGrpc)
+    }),
+    make: (input: BudgetOptions | undefined, { context }) => new Budgets(input, Context.get(context, Clock.Clock))
+  },
+  limiter: gateSection({
+    tag: AdaptiveRateLimiter.AdaptiveRateLimiter,
+    keys: jsonNames(Adaptive.limiterOptions),
+    validated: (input) => Adaptive.validated(input),
+    make: (options, _, nowMillis, context) =>
+      Context.get(context, CurrentFleet)?.limiterGate(options, nowMillis) ??
+        new Adaptive.AdaptiveGate(options, Adaptive.initial(options, nowMillis)),
+    serviceOf: Adaptive.serviceOf,
+    sharing: "limiter"
+  }),
+  concurrency: gateSection({
+    ...resourceGates.concurrency,
+    keys: ["limit", ...ruleKeys, ...concurrencyKeys],
+    validated: limited,
+    make: (options, random) => new LiveConcurrency(options, random)
+  }),
+  throttle: gateSection({ ...resourceGates.throttle, keys: jsonNames(throttleOptions) }),
+  coolDown: gateSection({ ...resourceGates.coolDown, keys: jsonNames(coolDownOptions), sharing: "coolDown" }),
+  hedge: {
+    keys: [...callKeys, ...shareKeys],
+    check: hedgeOf,
+    make: (input: HedgeSection | undefined, { context }) =>
+      new LiveHedge(input, Context.get(context as Context.Context<any>, Scope.Scope))
+  }
 }

@@ -1,4 +1,3 @@
-import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
 import { fleetOptionsOf } from "../../config/internal/fleetStores.ts"
@@ -11,17 +10,8 @@ import {
   validated as validGate
 } from "../../gates/internal/coolDownGate.ts"
 import { checksOf } from "../../internal/checks.ts"
-import { readOptions } from "../../internal/options.ts"
-import {
-  anytime,
-  type Connect,
-  type Exchange,
-  type Exchanges,
-  type LookTerms,
-  numberOf,
-  RegularTopic,
-  scriptOf
-} from "./exchange.ts"
+import { type Inputs, readOptions } from "../../internal/options.ts"
+import { anytime, type Connect, type Exchange, numberOf, RegularTopic, scriptOf } from "./exchange.ts"
 import { joining, type SharedOptions, type ValidGate, validShared } from "./fleet.ts"
 
 /** The settings of a cool-down, sent with every exchange. */
@@ -108,7 +98,7 @@ export const coolDownReplyOf = (answer: unknown): CoolDownReply | undefined => {
 /**
  * What a process reports to the others about one resource, and asks about it.
  */
-class CoolDownClient extends RegularTopic<CoolDownSettings, CoolDownReply> implements Peers {
+class CoolDownClient extends RegularTopic<CoolDownGate, CoolDownSettings, CoolDownReply> implements Peers {
   /** Whether this process would open the resource. */
   private wantsToOpen = false
   /** Whether it may, once. */
@@ -120,17 +110,6 @@ class CoolDownClient extends RegularTopic<CoolDownSettings, CoolDownReply> imple
   private closedUntilMillis = -Infinity
   /** The closing known to the gate. */
   private closing = ""
-
-  constructor(private readonly gate: CoolDownGate, terms: LookTerms<CoolDownSettings>, exchanges: Exchanges) {
-    super(terms, exchanges)
-    gate.peers = this
-  }
-
-  sent(): void {
-    if (this.isActive) return
-    this.isActive = true
-    this.exchanges.signal()
-  }
 
   closed(untilMillis: number): void {
     this.closedUntilMillis = untilMillis
@@ -229,21 +208,18 @@ type Valid = ValidGate<CoolDownOptions, CoolDownSettings>
 
 /** The options of a shared cool-down, with their defaults, checked. */
 export const validated = (
-  options: CoolDown.Options & SharedOptions & { readonly lookInterval?: Duration.Input | undefined }
+  options: CoolDown.Options & SharedOptions & Inputs<typeof fleetOptionsOf.coolDown>
 ): Valid => {
   const check = checksOf("CoolDownRedis.make", options)
   const { key, name, times } = validShared(check, options, "cool-down:")
   const { lookIntervalMillis: lookMillis } = readOptions(check, fleetOptionsOf.coolDown, options)
   const gate = validGate(options, check)
   const { atMostMillis, probeTimeMillis: probeMillis } = gate
-  return { name, gate, terms: { settings: { key, probeMillis, atMostMillis }, lookMillis }, times }
+  return { name, gate, terms: { settings: { key, probeMillis, atMostMillis }, lookMillis, ...times } }
 }
 
-const join = joining<CoolDownSettings>("cool-down")
-
-/** Makes a gate one of a fleet, and returns what changes its options. */
-export const joined = (gate: CoolDownGate, valid: Valid, connect: Connect) =>
-  join(valid, connect, (terms, exchanges) => new CoolDownClient(gate, terms, exchanges))
+/** Makes a gate one of a fleet. */
+export const joined = joining("cool-down", CoolDownClient)
 
 /** Makes a shared cool-down. */
 export const over = (valid: Valid, connect: Connect) =>

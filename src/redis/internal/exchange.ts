@@ -13,37 +13,20 @@ import * as Semaphore from "effect/Semaphore"
 import { clockOf, monotonicMillis } from "../../internal/clock.ts"
 import { get, short } from "../../internal/tryGet.ts"
 
-/** One that may have something to send before it must. */
-interface Member {
-  /** Sends now what may be sent already. */
-  readonly goAlong: () => void
-}
-
 /**
  * The turns of a connection: when one exchange is due, all others that may be made by then go along, each as a command
  * of its own. Clients write the commands of one step as one message, so a process has one round trip for all that it
- * shares; what becomes of each exchange is known for each.
+ * shares; what becomes of each exchange is known for each. Its members have something to send later.
  */
-class Batches {
+class Batches extends Set<Exchanges> {
   /** Where in its spread the exchanges of this turn are repeated: the same place for all, so that they meet again. */
   spread = 0
-  private readonly members = new Set<Member>()
-
-  /** It has something to send later. */
-  add(member: Member): void {
-    this.members.add(member)
-  }
-
-  delete(member: Member): void {
-    this.members.delete(member)
-  }
 
   /** One exchange is made now. */
   begin(random: Random.Random): void {
     this.spread = random.nextDoubleUnsafe()
     // Each leaves while it goes along, and may be back.
-    const members = [...this.members]
-    for (const member of members) member.goAlong()
+    for (const member of [...this]) member.goAlong()
   }
 }
 
@@ -389,6 +372,7 @@ export class Exchanges {
     return Effect.ensuring(loop, Effect.sync(() => this.batches.delete(this)))
   }
 
+  /** Sends now what may be sent already. */
   goAlong(): void {
     if (this.isAlone || !this.topic.mayGoAlong(this.nowMillis)) return
     this.isAlong = true
@@ -482,20 +466,33 @@ export class Exchanges {
 }
 
 /** The settings of what asks regularly while sends are made. */
-export interface LookTerms<Settings> {
+export interface LookTerms<Settings> extends Times {
   readonly settings: Settings
   /** How often Redis is asked. */
   readonly lookMillis: number
 }
 
-/** A topic that asks regularly while it has a reason to. A process that sends nothing asks nothing. */
-export abstract class RegularTopic<Settings, Reply extends object> implements Topic<Reply> {
+/** A topic of a gate that asks regularly while it has a reason to. A process that sends nothing asks nothing. */
+export abstract class RegularTopic<Gate extends { leave(): void }, Settings, Reply extends object>
+  implements Topic<Reply>
+{
   /** Whether sends were made since Redis was last asked. */
   protected isActive = false
   protected look: Look = anytime
 
-  constructor(protected terms: LookTerms<Settings>, protected readonly exchanges: Exchanges) {
+  constructor(
+    protected readonly gate: Gate,
+    protected terms: LookTerms<Settings>,
+    protected readonly exchanges: Exchanges
+  ) {
     exchanges.topic = this
+  }
+
+  /** A send was made, or waits; that may be something to report. */
+  sent(isNews = false): void {
+    if (this.isActive && !isNews) return
+    this.isActive = true
+    this.exchanges.signal()
   }
 
   /** Whether there is something to ask. */
@@ -510,6 +507,13 @@ export abstract class RegularTopic<Settings, Reply extends object> implements To
 
   change(terms: LookTerms<Settings>): void {
     this.terms = terms
+    this.exchanges.change(terms)
+  }
+
+  /** The gate is no longer one of a fleet. */
+  end(close: () => void): void {
+    this.gate.leave()
+    close()
   }
 
   pauseMillis(now: number): number {

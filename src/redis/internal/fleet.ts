@@ -10,15 +10,7 @@ import type { Checks } from "../../internal/checks.ts"
 import { configured } from "../../internal/layerConfig.ts"
 import { readOptions } from "../../internal/options.ts"
 import type { InvalidOption } from "../../InvalidOption.ts"
-import {
-  type Connect,
-  connected,
-  connecting,
-  Exchanges,
-  type LookTerms,
-  type RegularTopic,
-  type Times
-} from "./exchange.ts"
+import { type Connect, connected, connecting, Exchanges, type LookTerms, type RegularTopic } from "./exchange.ts"
 
 /**
  * The options of everything shared through Redis.
@@ -74,25 +66,25 @@ export interface ValidGate<Gate, Settings> {
   readonly name: string
   readonly gate: Gate
   readonly terms: LookTerms<Settings>
-  readonly times: Times
 }
 
-/** Makes a gate one of a fleet until the scope is closed, and returns what changes its options. */
-export const joining = <Settings>(kind: string) => {
+/** Makes gates of a kind each one of a fleet until the scope is closed. */
+export const joining = <Gate extends { peers: unknown; leave(): void }, Settings>(
+  kind: string,
+  client: new(
+    gate: Gate,
+    terms: LookTerms<Settings>,
+    exchanges: Exchanges
+  ) => RegularTopic<Gate, Settings, any> & Gate["peers"]
+) => {
   const log = decisionLog(kind)
-  return (
-    { name, terms, times }: ValidGate<unknown, Settings>,
-    connect: Connect,
-    topic: (terms: LookTerms<Settings>, exchanges: Exchanges) => RegularTopic<Settings, any>
-  ) =>
+  return (gate: Gate, { name, terms }: ValidGate<unknown, Settings>, connect: Connect) =>
     Effect.gen(function*() {
-      const exchanges = yield* Exchanges.make({ ...times, connect, onChange: (reason) => log(name, reason) })
-      const client = topic(terms, exchanges)
+      const exchanges = yield* Exchanges.make({ ...terms, connect, onChange: (reason) => log(name, reason) })
+      const peers = new client(gate, terms, exchanges)
+      gate.peers = peers
       yield* exchanges.start()
-      return ({ terms, times }: ValidGate<unknown, Settings>) => {
-        exchanges.change(times)
-        client.change(terms)
-      }
+      return peers
     }).pipe(Effect.uninterruptible)
 }
 

@@ -1,4 +1,3 @@
-import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { fleetOptionsOf } from "../../config/internal/fleetStores.ts"
 import type * as AdaptiveRateLimiter from "../../gates/AdaptiveRateLimiter.ts"
@@ -13,18 +12,9 @@ import {
 import { checksOf } from "../../internal/checks.ts"
 import { clockOf, monotonicMillis } from "../../internal/clock.ts"
 import * as Cubic from "../../internal/math/cubic.ts"
-import { readOptions } from "../../internal/options.ts"
+import { type Inputs, readOptions } from "../../internal/options.ts"
 import type { Outcome, Send } from "../../SendGate.ts"
-import {
-  anytime,
-  type Connect,
-  type Exchange,
-  type Exchanges,
-  type LookTerms,
-  numberOf,
-  RegularTopic,
-  scriptOf
-} from "./exchange.ts"
+import { anytime, type Connect, type Exchange, numberOf, RegularTopic, scriptOf } from "./exchange.ts"
 import { joining, type SharedOptions, type ValidGate, validShared } from "./fleet.ts"
 
 /** The settings of a shared limiter, sent with every exchange. Rates in sends per second. */
@@ -169,26 +159,13 @@ export const limiterReplyOf = (answer: unknown): LimiterReply | undefined => {
     : undefined
 }
 
-/** The other processes of a fleet. */
-interface LimiterPeers {
-  /** Redis does not decide: this process does, by its own throttles. */
-  readonly isAlone: boolean
-  /** A send waits for a token. */
-  waits(): void
-  /** A send has ended; throttled, if it left after the last cut. */
-  countEnd(isThrottled: boolean): void
-}
-
 /** The gate of a limiter whose rate is a share of a fleet's. Without Redis it continues by its own throttles. */
 export class SharedAdaptiveGate extends AdaptiveGate {
-  peers: LimiterPeers | undefined = undefined
-  /** The curve of the fleet, as this process knows it, and when it was cut. */
-  private cuts = 0
-  private lastMaxRate = 0
-  private cutAtMillis = -Infinity
-  /** That of the fleet, of which this process has a share. */
+  /** The other processes of the fleet. */
+  peers: LimiterClient | undefined = undefined
+  /** The curve of the fleet as this process knows it, when it was cut, and the share of this process. */
+  private fleet = { cuts: 0, lastMaxRate: 0, cutAtMillis: -Infinity, share: 1 }
   private cubic: Cubic.CubicConfig
-  private share = 1
 
   constructor(options: AdaptiveOptions, nowMillis: number) {
     super(options, initial(options, nowMillis))
@@ -202,20 +179,18 @@ export class SharedAdaptiveGate extends AdaptiveGate {
 
   /** What this process knows of the fleet's curve. */
   curveAt(nowMillis: number): FleetCurve {
-    const { cuts, lastMaxRate } = this
-    return { cuts, lastMaxRate, millis: cuts === 0 ? 0 : nowMillis - this.cutAtMillis }
+    const { cutAtMillis, cuts, lastMaxRate } = this.fleet
+    return { cuts, lastMaxRate, millis: cuts === 0 ? 0 : nowMillis - cutAtMillis }
   }
 
   /** Follows the curve of the fleet, at a share of its rate. */
   follow({ cuts, lastMaxRate, millis, share }: LimiterReply, nowMillis: number): void {
-    this.cuts = cuts
-    this.lastMaxRate = lastMaxRate
-    this.cutAtMillis = nowMillis - millis
-    this.share = share
+    const cutAtMillis = nowMillis - millis
+    this.fleet = { cuts, lastMaxRate, cutAtMillis, share }
     const cubic = this.ownCubic
     this.use({ ...this.options, cubic })
     if (cuts === 0) return
-    const curve = { enabled: true, lastMaxRate: lastMaxRate * share, lastThrottleTime: this.cutAtMillis / 1000 }
+    const curve = { enabled: true, lastMaxRate: lastMaxRate * share, lastThrottleTime: cutAtMillis / 1000 }
     this.state = Cubic.follow(this.state, cubic, curve, nowMillis / 1000)
     this.waiters?.wakeHead()
   }
@@ -228,14 +203,13 @@ export class SharedAdaptiveGate extends AdaptiveGate {
   /** The process is no longer one of a fleet: it keeps the rate it had as its part. */
   leave(): void {
     this.peers = undefined
-    this.share = 1
+    this.fleet = { ...this.fleet, cuts: 0, share: 1 }
     this.use({ ...this.options, cubic: this.cubic })
-    this.cuts = 0
   }
 
   /** The cubic of a share takes as long as that of the whole. */
   private get ownCubic(): Cubic.CubicConfig {
-    const { cubic, share } = this
+    const { cubic, fleet: { share } } = this
     return { ...cubic, scaleConstant: cubic.scaleConstant * share, minFillRate: cubic.minFillRate * share }
   }
 
@@ -246,16 +220,16 @@ export class SharedAdaptiveGate extends AdaptiveGate {
       context: send.context,
       nowMillis: send.nowMillis,
       hold: (pass) => {
-        const { cuts } = this
+        const { cuts } = this.fleet
         send.hold({ settle: (outcome) => this.settleSend(outcome, cuts), cancel: () => pass.cancel() })
       }
     })
-    if (wait !== undefined) this.peers?.waits()
+    if (wait !== undefined) this.peers?.sent()
     return wait
   }
 
   override update(throttled: boolean, nowMillis: number): void {
-    this.book(throttled, this.cuts, nowMillis)
+    this.book(throttled, this.fleet.cuts, nowMillis)
   }
 
   /** A throttle that was recorded as one for the fleet is one for this process alone. */
@@ -271,7 +245,7 @@ export class SharedAdaptiveGate extends AdaptiveGate {
 
   private book(throttled: boolean, cuts: number, nowMillis: number): void {
     const isAlone = this.peers?.isAlone !== false
-    this.peers?.countEnd(throttled && cuts === this.cuts)
+    this.peers?.countEnd(throttled && cuts === this.fleet.cuts)
     this.moveTo(Cubic.update(this.state, this.cubicOf(isAlone), nowMillis / 1000, isAlone && throttled))
   }
 
@@ -284,38 +258,19 @@ export class SharedAdaptiveGate extends AdaptiveGate {
 }
 
 /** Reports the sends of a process, and asks for its part of the rate. */
-class LimiterClient extends RegularTopic<LimiterSettings, LimiterReply> implements LimiterPeers {
+class LimiterClient extends RegularTopic<SharedAdaptiveGate, LimiterSettings, LimiterReply> {
   private isThrottled = false
 
-  constructor(
-    private readonly gate: SharedAdaptiveGate,
-    terms: LookTerms<LimiterSettings>,
-    exchanges: Exchanges
-  ) {
-    super(terms, exchanges)
-    gate.peers = this
-  }
-
+  /** Redis does not decide: this process does, by its own throttles. */
   get isAlone(): boolean {
     return this.exchanges.isAlone
   }
 
-  waits(): void {
-    if (!this.isActive) this.wake()
-  }
-
+  /** A send has ended; throttled, if it left after the last cut. */
   countEnd(isThrottled: boolean): void {
-    if (isThrottled && !this.isThrottled) {
-      this.isThrottled = true
-      this.wake()
-    } else if (!this.isActive) {
-      this.wake()
-    }
-  }
-
-  private wake(): void {
-    this.isActive = true
-    this.exchanges.signal()
+    const isNews = isThrottled && !this.isThrottled
+    this.isThrottled ||= isThrottled
+    this.sent(isNews)
   }
 
   protected isUrgent(): boolean {
@@ -359,10 +314,7 @@ class LimiterClient extends RegularTopic<LimiterSettings, LimiterReply> implemen
 
 type Valid = ValidGate<AdaptiveOptions, LimiterSettings>
 
-interface Options extends AdaptiveRateLimiter.Options, SharedOptions {
-  readonly lookInterval?: Duration.Input | undefined
-  readonly idleTimeToLive?: Duration.Input | undefined
-}
+type Options = AdaptiveRateLimiter.Options & SharedOptions & Inputs<typeof fleetOptionsOf.limiter>
 
 /** The options of a shared limiter, with their defaults, checked. */
 export const validated = (options: Options): Valid => {
@@ -375,14 +327,11 @@ export const validated = (options: Options): Valid => {
   const memberMillis = 4 * lookMillis
   const cutMillis = 2 * lookMillis
   const settings = { key, beta, scaleConstant, minFillRate, memberMillis, cutMillis, idleMillis }
-  return { name, gate, terms: { settings, lookMillis }, times }
+  return { name, gate, terms: { settings, lookMillis, ...times } }
 }
 
-const join = joining<LimiterSettings>("rate limiter")
-
-/** Makes a gate one of a fleet, and returns what changes its options. */
-export const joined = (gate: SharedAdaptiveGate, valid: Valid, connect: Connect) =>
-  join(valid, connect, (terms, exchanges) => new LimiterClient(gate, terms, exchanges))
+/** Makes a gate one of a fleet. */
+export const joined = joining("rate limiter", LimiterClient)
 
 /** Makes a shared limiter. */
 export const over = (valid: Valid, connect: Connect) =>

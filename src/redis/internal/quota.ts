@@ -7,14 +7,14 @@ import { fleetOptionsOf } from "../../config/internal/fleetStores.ts"
 import { BoundedLabels, others } from "../../internal/boundedLabels.ts"
 import { type Checks, checks, checksOf, rejectUnknown } from "../../internal/checks.ts"
 import { isObject } from "../../internal/invalidField.ts"
-import { readOptions } from "../../internal/options.ts"
+import { type Inputs, readOptions } from "../../internal/options.ts"
 import { warnFallbackTooSmall, warnLost } from "../../internal/sharing.ts"
 import { type StoreOptions, validStore } from "../../quota/internal/memoryStore.ts"
 import { Taken, uncounted } from "../../quota/internal/reservation.ts"
 import { CurrentResource } from "../../RetryObserver.ts"
 import * as RetryQuota from "../../RetryQuota.ts"
 import type { Ask, Reservation, RetryQuotaStore, Shortage } from "../../RetryQuotaStore.ts"
-import { type Connect, Exchanges, type Times } from "./exchange.ts"
+import { type Connect, Exchanges } from "./exchange.ts"
 import { decisionLog, type SharedOptions, validShared } from "./fleet.ts"
 import { QuotaClient, type QuotaTerms } from "./quotaClient.ts"
 
@@ -29,17 +29,6 @@ export const fallback: Metric.Gauge<number> = Metric.gauge("retry_quota_fallback
   description: "1 while the local fallback of a shared retry quota decides, else 0"
 })
 
-/** Which side decided, for the metrics. */
-export type Decider = "redis" | "fallback"
-
-/** The options of a bucket in Redis, and the most tokens that the local one holds. */
-interface RedisStoreOptions extends StoreOptions {
-  readonly fallbackCapacity: number
-}
-
-/** A retry costs more than the local bucket ever holds. */
-type TooSmall = (cost: number, capacity: number, clock: Clock.Clock) => void
-
 type Hold = Parameters<Ask>[1]
 
 /** The bucket in Redis, and the local one while Redis does not respond. */
@@ -49,31 +38,41 @@ class RedisStore implements RetryQuotaStore {
   firstAttemptCost = 0
   onExceeded: "stop" | "wait" = "stop"
   readonly refresh: Effect.Effect<void>
+  /** The most tokens that the local one holds. */
   private fallbackCapacity = 0
   /** Leases that are not settled yet. */
   private leases = 0
   private settled: (() => void) | undefined = undefined
+  private readonly byRedis: Metric.Counter<number>
+  private readonly byFallback: Metric.Counter<number>
 
   constructor(
-    options: RedisStoreOptions,
+    terms: QuotaTerms,
     private readonly client: QuotaClient,
-    private readonly decided: (by: Decider) => void,
-    private readonly tooSmall: TooSmall
+    private readonly context: Context.Context<never>,
+    resource: string
   ) {
-    this.change(options)
+    this.follow(terms)
     this.refresh = client.refresh
+    this.byRedis = Metric.withAttributes(decisions, { resource, by: "redis" })
+    this.byFallback = Metric.withAttributes(decisions, { resource, by: "fallback" })
   }
 
-  change(options: RedisStoreOptions): void {
-    this.capacity = options.capacity
-    this.successIncrement = options.successIncrement
-    this.firstAttemptCost = options.firstAttemptCost
-    this.onExceeded = options.onExceeded
-    this.fallbackCapacity = options.fallbackCapacity
+  change(terms: QuotaTerms, clock: Clock.Clock): void {
+    this.client.change(terms, clock)
+    this.follow(terms)
   }
 
-  /** Calls back once all that was taken is settled, when no more is taken. */
-  whenSettled(callback: () => void): void {
+  private follow({ local, store }: QuotaTerms): void {
+    this.capacity = store.capacity
+    this.successIncrement = store.successIncrement
+    this.firstAttemptCost = store.firstAttemptCost
+    this.onExceeded = store.onExceeded
+    this.fallbackCapacity = local(0).capacity
+  }
+
+  /** No more is taken: calls back once all that was taken is settled. */
+  end(callback: () => void): void {
     if (this.leases === 0) callback()
     else this.settled = callback
   }
@@ -81,11 +80,13 @@ class RedisStore implements RetryQuotaStore {
   reserve(cost: number, clock: Clock.Clock): Reservation | undefined | Ask {
     if (cost === 0) return uncounted(cost)
     const { fallbackCapacity } = this
-    if (cost > fallbackCapacity && cost <= this.capacity) this.tooSmall(cost, fallbackCapacity, clock)
+    if (cost > fallbackCapacity && cost <= this.capacity) {
+      warnFallbackTooSmall(this.context, clock, cost, fallbackCapacity)
+    }
     const { isLineFull, local } = this.client
     if (local !== undefined) return this.reserveLocally(local, cost, clock)
     if (!isLineFull) return (patience, hold) => this.ask(cost, clock, Duration.toMillis(patience), hold)
-    this.decided("redis")
+    this.byRedis.updateUnsafe(1, this.context)
     return undefined
   }
 
@@ -120,7 +121,7 @@ class RedisStore implements RetryQuotaStore {
       const untilMillis = client.nowMillis + patienceMillis
       return Effect.flatMap(client.ask(cost, untilMillis, granted), (answer) => {
         if (answer === "local") return this.askLocally(cost, clock, untilMillis - client.nowMillis, hold)
-        this.decided("redis")
+        this.byRedis.updateUnsafe(1, this.context)
         return Effect.succeed(answer === "refused" ? answer : undefined)
       })
     })
@@ -138,7 +139,7 @@ class RedisStore implements RetryQuotaStore {
   }
 
   private reserveLocally(local: RetryQuotaStore, cost: number, clock: Clock.Clock): Reservation | undefined | Ask {
-    this.decided("fallback")
+    this.byFallback.updateUnsafe(1, this.context)
     return local.reserve(cost, clock)
   }
 }
@@ -146,19 +147,12 @@ class RedisStore implements RetryQuotaStore {
 /** The options of the quota that decides while Redis does not respond. */
 type Fallback = Pick<RetryQuota.Options, "capacity" | "initial" | "refillPerSecond">
 
-interface Options extends RetryQuota.Options, SharedOptions {
-  readonly leaseTime?: Duration.Input | undefined
-  readonly idleTimeToLive?: Duration.Input | undefined
-  readonly flushInterval?: Duration.Input | undefined
-  readonly fallback?: Fallback | undefined
-}
+type Options = RetryQuota.Options & SharedOptions & Inputs<typeof fleetOptionsOf.quota>
 
 /** The checked options of a shared quota. */
 interface Valid {
   readonly name: string
-  readonly store: StoreOptions
   readonly terms: QuotaTerms
-  readonly times: Times
 }
 
 const constructorName = "RetryQuotaRedis.make"
@@ -208,17 +202,9 @@ export const validated = (options: Options): Valid => {
   const store = validStore(options, check)
   const { capacity, initial, maxWaiters, refillPerSecond, onExceeded } = store
   const inOrder = onExceeded === "wait" && maxWaiters > 0
-  return {
-    name,
-    store,
-    terms: {
-      local: validFallback(store, options.fallback),
-      maxWaiters,
-      settings: { key, capacity, initial, refillPerSecond, ...lease, inOrder },
-      flushMillis
-    },
-    times
-  }
+  const settings = { key, capacity, initial, refillPerSecond, ...lease, inOrder }
+  const local = validFallback(store, options.fallback)
+  return { name, terms: { store, settings, flushMillis, local, ...times } }
 }
 
 const maxResources = 100
@@ -241,22 +227,14 @@ const show = (resource: string, isOnFallback: boolean): Effect.Effect<void> =>
 
 const log = decisionLog("retry quota", " and decides", "the local fallback decides")
 
-const counting = (resource: string, context: Context.Context<never>): (by: Decider) => void => {
-  const counters = {
-    redis: Metric.withAttributes(decisions, { resource, by: "redis" }),
-    fallback: Metric.withAttributes(decisions, { resource, by: "fallback" })
-  }
-  return (by) => counters[by].updateUnsafe(1, context)
-}
-
-/** The store over a connection that exists, or may come to exist, and what changes its options. */
-export const opened = ({ name, store: options, terms, times }: Valid, connect: Connect, tokens?: number) =>
+/** The store over a connection that exists, or may come to exist. */
+export const opened = ({ name, terms }: Valid, connect: Connect, tokens?: number) =>
   Effect.gen(function*() {
     const context = yield* Effect.context<never>()
     const resource = resourceOf(name, context)
     const onChange = (reason: string | undefined, isNews: boolean) =>
       Effect.andThen(show(resource, reason !== undefined), isNews ? log(name, reason) : Effect.void)
-    const exchanges = yield* Exchanges.make({ ...times, connect, onChange })
+    const exchanges = yield* Exchanges.make({ ...terms, connect, onChange })
     const lost = () => warnLost(context, Context.get(context, Clock.Clock), name)
     const client = new QuotaClient(terms, exchanges, lost, tokens)
     const isConnected = connect.isConnected()
@@ -264,22 +242,9 @@ export const opened = ({ name, store: options, terms, times }: Valid, connect: C
     yield* show(resource, !isConnected)
     yield* Effect.addFinalizer(() => show(resource, false))
     yield* exchanges.start()
-    yield* Effect.addFinalizer(() => client.finish)
-    const tooSmall = (cost: number, capacity: number, clock: Clock.Clock) =>
-      warnFallbackTooSmall(context, clock, cost, capacity)
-    const optionsOf = ({ store, terms }: Pick<Valid, "store" | "terms">) => ({
-      ...store,
-      fallbackCapacity: terms.local(0).capacity
-    })
-    const store = new RedisStore(optionsOf({ store: options, terms }), client, counting(resource, context), tooSmall)
-    const change = (valid: Valid, clock: Clock.Clock) => {
-      exchanges.change(valid.times)
-      client.change(valid.terms, clock)
-      store.change(optionsOf(valid))
-    }
-    return { store, change }
+    yield* Effect.addFinalizer(() => exchanges.finish(() => client.outbox.isEmpty))
+    return new RedisStore(terms, client, context, resource)
   }).pipe(Effect.uninterruptible)
 
 /** Makes a shared quota. */
-export const over = (valid: Valid, connect: Connect) =>
-  Effect.map(opened(valid, connect), ({ store }) => RetryQuota.fromStore(store))
+export const over = (valid: Valid, connect: Connect) => Effect.map(opened(valid, connect), RetryQuota.fromStore)

@@ -1,7 +1,17 @@
 import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Iterable from "effect/Iterable"
 import { ResizableStore, type StoreOptions } from "../../quota/internal/memoryStore.ts"
-import { type Exchange, type Exchanges, type Look, lostMillis, numberOf, scriptOf, type Topic } from "./exchange.ts"
+import {
+  type Exchange,
+  type Exchanges,
+  type Look,
+  lostMillis,
+  numberOf,
+  scriptOf,
+  type Times,
+  type Topic
+} from "./exchange.ts"
 
 /** A set of updates for Redis: applied once, or not at all. */
 export interface Section {
@@ -16,7 +26,6 @@ export interface Section {
 
 class Draft implements Section {
   sequence = 0
-  closedAtMillis = 0
   deposit = 0
   readonly returned: Array<string> = []
   readonly spent: Array<string> = []
@@ -36,7 +45,7 @@ class Draft implements Section {
  */
 export class Outbox {
   private open = new Draft()
-  private closed: Array<Draft> = []
+  private closed: Array<{ readonly section: Draft; readonly atMillis: number }> = []
   private sequence = 0
 
   /**
@@ -59,7 +68,7 @@ export class Outbox {
 
   /** Whether there are updates other than deposits. */
   get hasLeases(): boolean {
-    return this.open.hasLeases || this.closed.some((draft) => draft.hasLeases)
+    return this.open.hasLeases || this.closed.some(({ section }) => section.hasLeases)
   }
 
   deposit(tokens: number): void {
@@ -80,24 +89,17 @@ export class Outbox {
 
   /** Closes the open section: returns the number of the next exchange, and everything to send. */
   close(nowMillis: number): { readonly sequence: number; readonly sections: ReadonlyArray<Section> } {
-    const draft = this.open
-    draft.sequence = ++this.sequence
-    draft.closedAtMillis = nowMillis
+    const section = this.open
+    section.sequence = ++this.sequence
     this.open = new Draft()
-    this.closed = this.closed.filter(({ closedAtMillis }) => nowMillis - closedAtMillis < this.keptMillis)
-    if (!draft.isEmpty) this.closed.push(draft)
-    const sections = this.closed.map(({ deposit, returned, sequence, spent }) => ({
-      sequence,
-      deposit,
-      returned,
-      spent
-    }))
-    return { sequence: this.sequence, sections }
+    this.closed = this.closed.filter(({ atMillis }) => nowMillis - atMillis < this.keptMillis)
+    if (!section.isEmpty) this.closed.push({ section, atMillis: nowMillis })
+    return { sequence: this.sequence, sections: this.closed.map(({ section }) => section) }
   }
 
   /** Redis has applied everything up to this exchange. */
   arrived(sequence: number): void {
-    this.closed = this.closed.filter((section) => section.sequence > sequence)
+    this.closed = this.closed.filter(({ section }) => section.sequence > sequence)
   }
 }
 
@@ -115,15 +117,6 @@ export interface QuotaSettings {
   /** Whether reservations are granted only in order: none after one that has to wait. */
   readonly inOrder: boolean
 }
-
-/** Requested tokens, under an id that is used once. */
-interface Wanted {
-  readonly id: number
-  readonly cost: number
-}
-
-/** The name of a client's held tokens. */
-const leaseOf = ({ cost, id }: Wanted): string => `${id}:${cost}`
 
 /** One exchange: updates first, then requests. */
 export interface QuotaExchange {
@@ -253,7 +246,10 @@ export const quotaReplyOf = (answer: unknown, wanted: number): QuotaReply | unde
 export type Answer = "granted" | "refused" | "late" | "local"
 
 /** A request to Redis for tokens. */
-interface Ask extends Wanted {
+interface Ask {
+  /** Used once. */
+  readonly id: number
+  readonly cost: number
   /** Whether the caller has stopped waiting. */
   isAbandoned: boolean
   /** How long waiting is useful, in milliseconds of the monotonic clock. */
@@ -262,11 +258,14 @@ interface Ask extends Wanted {
   readonly resume: (answer: Effect.Effect<Answer>) => void
 }
 
+/** The name of a client's held tokens. */
+const leaseOf = ({ cost, id }: Ask): string => `${id}:${cost}`
+
 /** The settings of a shared quota. */
-export interface QuotaTerms {
+export interface QuotaTerms extends Times {
+  readonly store: StoreOptions
   readonly settings: QuotaSettings
   readonly flushMillis: number
-  readonly maxWaiters: number
   /** The quota in memory for the time that Redis does not respond, given the tokens it last reported. */
   readonly local: (tokens: number) => StoreOptions
 }
@@ -281,12 +280,6 @@ const mostWaitMillis = 1000
  * How rarely deposits are sent to a quota that was full when Redis last responded: this, or up to half as long again.
  */
 const fullFlushMillis = 2000
-
-/** The contents of one exchange. */
-interface Questions {
-  readonly asks: ReadonlyArray<Ask>
-  readonly looks: ReadonlyArray<() => void>
-}
 
 /** What the retries of a process ask of the quota in Redis, and report to it. Only a request is urgent. */
 export class QuotaClient implements Topic<QuotaReply> {
@@ -307,9 +300,10 @@ export class QuotaClient implements Topic<QuotaReply> {
   private isFull = false
   /** The local quota that decided before. It is reused if needed again before this moment. */
   private former: { readonly local: ResizableStore; readonly untilMillis: number } | undefined = undefined
-  /** Until Redis has responded, a quota that it does not have yet begins with the tokens known here. */
-  private isNew = true
-  /** Until when Redis remembers this process for sure. */
+  /**
+   * Until when Redis remembers this process for sure. Until it has responded, a quota that it does not have yet begins
+   * with the tokens known here.
+   */
   private rememberedUntilMillis = -Infinity
 
   /** Calls `lost` when Redis has lost the quota. */
@@ -333,6 +327,7 @@ export class QuotaClient implements Topic<QuotaReply> {
     const { capacity, leaseMillis } = terms.settings
     this.tokens *= capacity / this.terms.settings.capacity
     this.terms = terms
+    this.exchanges.change(terms)
     this.outbox.change(capacity, leaseMillis)
     for (const local of [this.local, this.former?.local]) local?.change(terms.local(this.tokens), clock)
     this.first = undefined
@@ -345,7 +340,7 @@ export class QuotaClient implements Topic<QuotaReply> {
 
   /** Whether the maximum number of requests is waiting. */
   get isLineFull(): boolean {
-    return this.first !== undefined && this.asks.size >= this.terms.maxWaiters
+    return this.first !== undefined && this.asks.size >= this.terms.store.maxWaiters
   }
 
   /**
@@ -406,11 +401,6 @@ export class QuotaClient implements Topic<QuotaReply> {
     }
   }
 
-  /** Has the rest sent, and waits for that. */
-  readonly finish: Effect.Effect<void> = Effect.suspend(() => {
-    return this.exchanges.finish(() => this.outbox.isEmpty)
-  })
-
   pauseMillis(now: number): number {
     if (this.local !== undefined) return 0
     this.flush = this.outbox.isEmpty ? undefined : this.sooner(this.nextFlush(now))
@@ -442,43 +432,35 @@ export class QuotaClient implements Topic<QuotaReply> {
   }
 
   next(now: number): Exchange<QuotaReply> {
-    const questions = { asks: this.nextAsks(), looks: [...this.looks] }
+    const [asks, looks] = [[...Iterable.take(this.asks, mostAsks)], [...this.looks]]
     const { sequence, sections } = this.outbox.close(now)
     this.flush = undefined
-    const settings = this.isNew ? { ...this.terms.settings, initial: this.tokens } : this.terms.settings
-    const report = { client: this.exchanges.name, sequence, sections, wanted: questions.asks.map(leaseOf) }
+    const settings = this.rememberedUntilMillis === -Infinity
+      ? { ...this.terms.settings, initial: this.tokens }
+      : this.terms.settings
+    const report = { client: this.exchanges.name, sequence, sections, wanted: asks.map(leaseOf) }
     return {
       ask: (redis) => redis.eval(quotaScript)(settings, report),
       replyOf: (answer) => quotaReplyOf(answer, report.wanted.length),
       answered: (reply) => {
-        const { idleMillis, leaseMillis } = this.terms.settings
-        if (reply.last === 0 && this.nowMillis < this.rememberedUntilMillis) this.lost()
-        this.rememberedUntilMillis = this.nowMillis + Math.min(leaseMillis, idleMillis / 2)
-        this.isNew = false
         this.outbox.arrived(sequence)
-        this.settle(questions, reply)
+        this.follow(reply)
+        this.answer(this.answersTo(asks, reply.millis), looks)
       },
       // Redis may have granted any of them, so all go back with the next exchange.
-      failed: () => questions.asks.forEach((ask) => this.outbox.giveBack(leaseOf(ask)))
+      failed: () => asks.forEach((ask) => this.outbox.giveBack(leaseOf(ask)))
     }
   }
 
-  private nextAsks(): ReadonlyArray<Ask> {
-    const asks: Array<Ask> = []
-    for (const ask of this.asks) {
-      if (asks.length === mostAsks) break
-      asks.push(ask)
-    }
-    return asks
-  }
-
-  private settle({ asks, looks }: Questions, reply: QuotaReply): void {
-    const { local } = this
-    this.tokens = reply.tokens
-    this.isFull = reply.tokens >= this.terms.settings.capacity
+  /** Redis decides from now on. */
+  private follow({ last, tokens }: QuotaReply): void {
+    const { local, nowMillis, terms: { settings } } = this
+    if (last === 0 && nowMillis < this.rememberedUntilMillis) this.lost()
+    this.rememberedUntilMillis = nowMillis + Math.min(settings.leaseMillis, settings.idleMillis / 2)
+    this.tokens = tokens
+    this.isFull = tokens >= settings.capacity
     this.local = undefined
-    if (local !== undefined) this.former = { local, untilMillis: this.nowMillis + this.terms.settings.leaseMillis }
-    this.answer(this.answersTo(asks, reply.millis), looks)
+    if (local !== undefined) this.former = { local, untilMillis: nowMillis + settings.leaseMillis }
   }
 
   /** The answers to the requests that get one. The others keep waiting. */
@@ -504,7 +486,7 @@ export class QuotaClient implements Topic<QuotaReply> {
 
   /** Refuses requests that arrived when the line was full. */
   private refusals(answers: ReadonlyArray<readonly [Ask, Answer]>): ReadonlyArray<readonly [Ask, Answer]> {
-    const { maxWaiters } = this.terms
+    const { maxWaiters } = this.terms.store
     if (this.asks.size - answers.length <= maxWaiters) return []
     const answered = new Set(answers.map(([ask]) => ask))
     const waiting = [...this.asks].filter((ask) => !answered.has(ask))
