@@ -47,16 +47,17 @@
 import * as Cause from "effect/Cause"
 import * as Config from "effect/Config"
 import * as Context from "effect/Context"
-import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
+import * as Option from "effect/Option"
 import type * as Path from "effect/Path"
 import type { PlatformError } from "effect/PlatformError"
 import type * as Scope from "effect/Scope"
+import * as Sink from "effect/Sink"
 import * as Stream from "effect/Stream"
 import { retrying } from "../engine/loop.ts"
 import { fromSource } from "../engine/policy/policy.ts"
@@ -270,38 +271,29 @@ const streamed = <E, R>(
   constructorName: string
 ): Effect.Effect<Service, E | InvalidOption, R | Scope.Scope> =>
   Effect.gen(function*() {
-    const begun = yield* Deferred.make<Service, E | InvalidOption>()
-    let current: Current | undefined
-    const begin = (json: unknown) =>
-      Effect.matchEffect(made(json, constructorName), {
-        onSuccess: (service) => {
-          current = service
-          return Effect.andThen(service.follows(true), Deferred.succeed(begun, service))
-        },
-        onFailure: (error) => Deferred.fail(begun, error)
-      })
-    const none = new InvalidOption({
-      constructorName,
-      field: "documents",
-      value: "a stream that ends",
-      expected: "a stream of at least one document"
-    })
-    yield* documents.pipe(
+    const changes = documents.pipe(
       Stream.map((json) => ({ json, key: keyOf(json) })),
-      Stream.changesWith((before, next) => before.key === next.key),
-      Stream.runForEach(({ json }) => Effect.asVoid(current === undefined ? begin(json) : follow(current, json))),
-      // Even if the fiber is interrupted: no caller waits for a document that never comes.
-      Effect.onExit((exit) => {
-        const stopped = current?.follows(false) ?? Effect.void
-        if (Exit.isSuccess(exit)) return Effect.andThen(stopped, Deferred.fail(begun, none))
-        return Effect.flatMap(Effect.andThen(stopped, Deferred.failCause(begun, exit.cause)), (isFirst) =>
-          isFirst || Cause.hasInterruptsOnly(exit.cause)
-            ? Effect.void
-            : Effect.logWarning("RetryConfig: documents are no longer followed", exit.cause))
-      }),
-      Effect.forkScoped
+      Stream.changesWith((before, next) => before.key === next.key)
     )
-    return yield* Deferred.await(begun)
+    const [first, later] = yield* Stream.peel(changes, Sink.head())
+    if (Option.isNone(first)) {
+      const [value, expected] = ["a stream that ends", "a stream of at least one document"]
+      return yield* new InvalidOption({ constructorName, field: "documents", value, expected })
+    }
+    const current = yield* made(first.value.json, constructorName)
+    yield* current.follows(true).pipe(
+      Effect.andThen(Stream.runForEach(later, ({ json }) => follow(current, json))),
+      Effect.onExit((exit) =>
+        Effect.andThen(
+          current.follows(false),
+          Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause)
+            ? Effect.void
+            : Effect.logWarning("RetryConfig: documents are no longer followed", exit.cause)
+        )
+      ),
+      Effect.forkScoped({ startImmediately: true })
+    )
+    return current
   })
 
 /**

@@ -18,7 +18,7 @@ import { grpcOptions } from "../quota/internal/grpcBudget.ts"
 import { inFlightOptions } from "../quota/internal/inFlightBudget.ts"
 import { shareOptions } from "../quota/internal/shareBudget.ts"
 import { fallbackOptions, fleetOptions, fleetOptionsOf, quotaOptions } from "./internal/fleetStores.ts"
-import { Amount, count, expecting, Factor, fieldsOf, maybe, nested, Share, Time } from "./internal/schemaFields.ts"
+import { Amount, count, expecting, Factor, fieldsOf, maybe, sectionOf, Share, Time } from "./internal/schemaFields.ts"
 import * as RetryPolicySchema from "./RetryPolicySchema.ts"
 
 const Switch = Schema.Literals(["on", "off"])
@@ -76,14 +76,11 @@ const QuotaRedis = Schema.Struct({
     idleTimeToLive: "How long Redis keeps an unused quota. Default 1 hour.",
     flushInterval: "How long returned tokens are buffered."
   }),
-  fallback: nested(
-    "The quota of the process while Redis does not respond.",
-    fieldsOf(fallbackOptions, {
-      capacity: "The maximum number of tokens. Default that of the quota.",
-      initial: "The initial number of tokens. Default: the tokens that Redis last reported.",
-      refillPerSecond: "Tokens added per second. Default that of the quota."
-    })
-  )
+  fallback: sectionOf("The quota of the process while Redis does not respond.", fallbackOptions, {
+    capacity: "The maximum number of tokens. Default that of the quota.",
+    initial: "The initial number of tokens. Default: the tokens that Redis last reported.",
+    refillPerSecond: "Tokens added per second. Default that of the quota."
+  })
 }).annotate({ identifier: "QuotaRedis", title: "Shares the quota with all processes, through Redis" })
 
 const LimiterRedis = Schema.Struct({
@@ -163,28 +160,19 @@ const Throttle = Schema.Struct(fieldsOf(throttleOptions, {
 })).annotate({ identifier: "Throttle", title: "Rejects as many sends as the service rejects" })
 
 const Budgets = Schema.Struct({
-  share: nested(
-    "Limits retries to a share of the calls.",
-    fieldsOf(shareOptions, {
-      share: "Retries that one call pays for.",
-      minPerSecond: "Retries per second on top of that.",
-      window: "How long a call pays."
-    })
-  ),
-  inFlight: nested(
-    "Limits retries in progress to a share of the sends in progress.",
-    fieldsOf(inFlightOptions, {
-      share: "Retries in progress, as a share of all sends in progress.",
-      atLeast: "How many may be in progress in any case."
-    })
-  ),
-  grpc: nested(
-    "gRPC's retryThrottling: retries pass while there are more than half of the tokens.",
-    fieldsOf(grpcOptions, {
-      maxTokens: "The initial and maximum number of tokens.",
-      tokenRatio: "What a success adds."
-    })
-  )
+  share: sectionOf("Limits retries to a share of the calls.", shareOptions, {
+    share: "Retries that one call pays for.",
+    minPerSecond: "Retries per second on top of that.",
+    window: "How long a call pays."
+  }),
+  inFlight: sectionOf("Limits retries in progress to a share of the sends in progress.", inFlightOptions, {
+    share: "Retries in progress, as a share of all sends in progress.",
+    atLeast: "How many may be in progress in any case."
+  }),
+  grpc: sectionOf("gRPC's retryThrottling: retries pass while there are more than half of the tokens.", grpcOptions, {
+    maxTokens: "The initial and maximum number of tokens.",
+    tokenRatio: "What a success adds."
+  })
 }).annotate({ identifier: "Budgets", title: "What a retry needs in addition to the tokens of the quota" })
 
 const Hedge = Schema.Struct({

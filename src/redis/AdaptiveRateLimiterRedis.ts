@@ -15,6 +15,7 @@
  * @since 0.1.0
  */
 
+import type * as Config from "effect/Config"
 import type * as Duration from "effect/Duration"
 import * as AdaptiveRateLimiter from "../gates/AdaptiveRateLimiter.ts"
 import { watchedGate } from "../internal/sharing.ts"
@@ -85,7 +86,7 @@ export const layer = shared.layer
  * @category layers
  * @since 0.1.0
  */
-export const layerConfig = shared.layerConfig
+export const layerConfig = (options: Config.Wrap<Options>) => shared.layerConfig(options)
 
 /**
  * A layer with a shared limiter that connects in the background: the process decides alone until then, and if Redis cannot be

@@ -15,6 +15,7 @@
  * @since 0.1.0
  */
 
+import type * as Config from "effect/Config"
 import type * as Duration from "effect/Duration"
 import * as CoolDown from "../gates/CoolDown.ts"
 import { watchedGate } from "../internal/sharing.ts"
@@ -87,7 +88,7 @@ export const layer = shared.layer
  * @category layers
  * @since 0.1.0
  */
-export const layerConfig = shared.layerConfig
+export const layerConfig = (options: Config.Wrap<Options>) => shared.layerConfig(options)
 
 /**
  * A layer with a shared cool-down that connects in the background: the process decides alone until then, and if Redis

@@ -15,6 +15,7 @@
  * @since 0.1.0
  */
 
+import type * as Config from "effect/Config"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -167,7 +168,7 @@ export const layerStore = (options: Options): Layer.Layer<Store, never, Redis.Re
  * @category layers
  * @since 0.1.0
  */
-export const layerConfig = shared.layerConfig
+export const layerConfig = (options: Config.Wrap<Options>) => shared.layerConfig(options)
 
 /**
  * A layer with a quota shared through Redis that connects in the background: the fallback decides until then, and if

@@ -12,7 +12,6 @@ import { throttleOptions } from "../../gates/internal/throttleGate.ts"
 import * as Hedge from "../../hedge/Hedge.ts"
 import type { HedgeBudget } from "../../hedge/internal/hedgeBudget.ts"
 import { homeOf, validCall, validHome } from "../../hedge/internal/hedgeOptions.ts"
-import type { Latencies } from "../../hedge/internal/latencyWindow.ts"
 import { hedgeOptions, type Home, homeOptions, quantileOptions } from "../../hedge/internal/race.ts"
 import { checks } from "../../internal/checks.ts"
 import { monotonicMillis } from "../../internal/clock.ts"
@@ -43,13 +42,8 @@ interface Live<E, Options> extends SendGate<E> {
 interface GateKind<Options, Gate> {
   readonly tag: Context.Key<any, any>
   readonly keys: ReadonlyArray<string>
-  readonly validated: (input: object) => Options
-  readonly make: (
-    options: Options,
-    random: Random.Random,
-    nowMillis: number,
-    around: AnyContext
-  ) => Gate & Live<any, Options>
+  readonly validated: (input: { readonly [key: string]: any }) => Options
+  readonly make: (options: Options, random: Random.Random, nowMillis: number, around: AnyContext) => Gate
   readonly serviceOf: (gate: Gate) => object
   /** How a fleet shares it, if it may. */
   readonly sharing?: "limiter" | "coolDown"
@@ -114,7 +108,7 @@ class Switched<E, Options> implements SendGate<E>, Part {
 }
 
 /** A section whose options are those of a gate. */
-const gateSection = <Options, Gate>(kind: GateKind<Options, Gate>): Section => ({
+const gateSection = <Options, Gate extends Live<any, Options>>(kind: GateKind<Options, Gate>): Section => ({
   keys: kind.sharing === undefined ? kind.keys : [...kind.keys, "redis"],
   // Without the key, no document has it.
   check: shareable(kind.sharing!, kind.validated),
@@ -135,9 +129,9 @@ const ruleKeys = Object.keys(ruleOptions)
 const concurrencyKeys = jsonNames(Concurrency.concurrencyOptions)
 
 /** The options of a limiter, and the part of the JSON that its rule is made from. */
-const limited = (input: { readonly limit?: number }) => {
+const limited = (input: { readonly [key: string]: any }) => {
   const { limit } = input
-  const ofRule = picked({ ...input }, ruleKeys)
+  const ofRule = picked(input, ruleKeys)
   const [other] = Object.keys(ofRule)
   if (limit !== undefined && other !== undefined) {
     checks("ConcurrencyLimiter.fixed").reject(other, ofRule[other], "left out if there is a limit")
@@ -145,7 +139,7 @@ const limited = (input: { readonly limit?: number }) => {
   const rule = limit === undefined ? ConcurrencyLimiter.adaptive(ofRule) : ConcurrencyLimiter.fixed(limit)
   return {
     rule: JSON.stringify([limit, ofRule]),
-    options: Concurrency.validated({ ...picked({ ...input }, concurrencyKeys), rule })
+    options: Concurrency.validated({ ...picked(input, concurrencyKeys), rule })
   }
 }
 
@@ -255,25 +249,22 @@ class LiveHedge implements Part {
   }
 
   change(options: HedgeSection | undefined): void {
-    if (options === undefined) {
-      this.hedge = undefined
-      return
-    }
-    const { call, shared } = options
-    const home = this.home = this.homeOf(shared, this.home)
-    this.latencyWindowMillis = shared.latencyWindowMillis
-    this.hedge = { options: call, home }
+    this.hedge = options && { options: options.call, home: this.home = this.homeOf(options.shared) }
   }
 
   /** Keeps the calls paid into the budget, and the latencies, as long as their windows stay the same. */
-  private homeOf(shared: HedgeSection["shared"], before: Home | undefined): Home {
+  private homeOf(shared: HedgeSection["shared"]): Home {
+    const { home, latencyWindowMillis } = this
     const fresh = homeOf(shared, this.scope)
-    if (before === undefined) return fresh
-    const budget = before.budget as HedgeBudget
+    this.latencyWindowMillis = shared.latencyWindowMillis
+    if (home === undefined) return fresh
+    const budget = home.budget as HedgeBudget
     budget.change(shared.share, shared.shareWindowMillis)
-    const isSame = shared.latencyWindowMillis === this.latencyWindowMillis
-    const latencies: Latencies = isSame ? before.latencies : fresh.latencies
-    return { ...fresh, budget, latencies }
+    return {
+      ...fresh,
+      budget,
+      latencies: shared.latencyWindowMillis === latencyWindowMillis ? home.latencies : fresh.latencies
+    }
   }
 }
 
@@ -303,7 +294,7 @@ export const sections: { readonly [key: string]: Section } = {
     serviceOf: Adaptive.serviceOf,
     sharing: "limiter"
   }),
-  concurrency: gateSection({
+  concurrency: gateSection<Limited, LiveConcurrency>({
     ...resourceGates.concurrency,
     keys: ["limit", ...ruleKeys, ...concurrencyKeys],
     validated: limited,

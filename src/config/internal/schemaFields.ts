@@ -132,14 +132,18 @@ const explained = (text: string, option: Option<string, any, any>) => {
   return { description: `${text} Default ${shown}.`, default: value }
 }
 
+/** What each option is for. */
+type Texts<Options> = { readonly [K in Written<Options>]: string }
+
 /** The keys of options in a document, by what each is for. */
-export const fieldsOf = <Options extends OptionRecord>(
-  options: Options,
-  texts: { readonly [K in Written<Options>]: string }
-): Keys<Options> =>
+export const fieldsOf = <Options extends OptionRecord>(options: Options, texts: Texts<Options>): Keys<Options> =>
   Object.fromEntries(
     Object.entries<string>(texts).map(([name, text]) => {
       const option = options[name]!
       return [name, Schema.optionalKey(schemas[option.kind]!(option)).annotateKey(explained(text, option))]
     })
   ) as any
+
+/** An optional key with options. */
+export const sectionOf = <Options extends OptionRecord>(description: string, options: Options, texts: Texts<Options>) =>
+  nested(description, fieldsOf(options, texts))
