@@ -63,8 +63,9 @@ import { retrying } from "../engine/loop.ts"
 import { fromSource } from "../engine/policy/policy.ts"
 import { framed } from "../engine/send.ts"
 import { hedging } from "../hedge/internal/race.ts"
-import { also, checkName, checksOf, flag, rejectUnknown } from "../internal/checks.ts"
+import { checkName, checksOf, flag, rejectUnknown } from "../internal/checks.ts"
 import { errorOf, Refusal } from "../internal/invalidField.ts"
+import { count, optional, positive, positiveDuration, readOptions, validOptions } from "../internal/options.ts"
 import type { AnyContext } from "../internal/shared.ts"
 import { InvalidOption } from "../InvalidOption.ts"
 import type { RetryPolicy } from "../RetryPolicy.ts"
@@ -198,6 +199,8 @@ export interface AtMost {
   readonly unsafe?: boolean | undefined
 }
 
+const ceilingOptions = { attempts: count(1, 10), sendsPerSecond: optional(positive()) }
+
 /**
  * A ceiling for the policies of documents, set by code: no document can raise it. A policy without an
  * end stops there; a document that asks for more attempts or hedges by number is refused. Throws `InvalidOption` when an option is
@@ -215,13 +218,10 @@ export interface AtMost {
  */
 export const atMost = (options: AtMost): Layer.Layer<never> => {
   const check = checksOf("RetryConfig.atMost", options)
-  const { unsafe = true, sendsPerSecond } = options
-  const ceiling: Ceiling = {
-    attempts: check.count("attempts", options.attempts, 1, 10),
-    leastMillis: sendsPerSecond === undefined ? 0 : 1000 / check.positive("sendsPerSecond", sendsPerSecond),
-    unsafe: flag(check, "unsafe", unsafe)
-  }
-  also(check, "sendsPerSecond")
+  const { attempts, sendsPerSecond } = readOptions(check, ceilingOptions, options)
+  const leastMillis = sendsPerSecond === undefined ? 0 : 1000 / sendsPerSecond
+  const { unsafe = true } = options
+  const ceiling: Ceiling = { attempts, leastMillis, unsafe: flag(check, "unsafe", unsafe) }
   return Layer.succeedContext(Context.make(CurrentCeiling, rejectUnknown(check, options, ceiling)))
 }
 
@@ -350,9 +350,8 @@ export const layerFile = (
   options: FileOptions = {}
 ): Layer.Layer<RetryConfig, InvalidOption | PlatformError, FileSystem.FileSystem | Path.Path> => {
   const check = checksOf("RetryConfig.layerFile", options)
-  const every = check.positiveDuration("every", options.every, 5000)
-  rejectUnknown(check, options)
-  return Layer.effect(RetryConfig, streamed(documentsOf(path, Duration.millis(every)), "RetryConfig.layerFile"))
+  const { everyMillis } = validOptions(check, { every: positiveDuration(5000) }, options)
+  return Layer.effect(RetryConfig, streamed(documentsOf(path, Duration.millis(everyMillis)), "RetryConfig.layerFile"))
 }
 
 /**

@@ -28,8 +28,9 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { AdaptiveRateLimiter, RateLimitExceeded } from "../gates/AdaptiveRateLimiter.ts"
-import { also, checksOf, rejectUnknown } from "../internal/checks.ts"
+import { checksOf } from "../internal/checks.ts"
 import { errorOf, Refusal } from "../internal/invalidField.ts"
+import { inCode, validOptions } from "../internal/options.ts"
 import type { InvalidOption } from "../InvalidOption.ts"
 import type { RetryPolicy } from "../RetryPolicy.ts"
 import type { RetryQuota } from "../RetryQuota.ts"
@@ -56,16 +57,6 @@ export interface Options {
    */
   readonly functions?: { readonly [name: string]: (...args: Array<any>) => unknown } | undefined
 }
-
-const functionsOf = (options: Options): Effect.Effect<NonNullable<Options["functions"]>, InvalidOption> =>
-  Effect.try({
-    try: () => {
-      const check = checksOf("RetryPolicyJson.fromJson", options)
-      also(check, "functions")
-      return rejectUnknown(check, options, options.functions ?? {})
-    },
-    catch: (error) => error as InvalidOption
-  })
 
 /**
  * Makes a policy from its JSON, whether from a file or from `JSON.stringify`.
@@ -103,9 +94,15 @@ const functionsOf = (options: Options): Effect.Effect<NonNullable<Options["funct
  * @since 0.1.0
  */
 export const fromJson = (json: unknown, options: Options = {}): Effect.Effect<Policy, InvalidOption> =>
-  Effect.flatMap(functionsOf(options), (functions) => {
-    const made = read(json, functions)
-    return made instanceof Refusal ? Effect.fail(errorOf(made, "RetryPolicyJson.fromJson")) : Effect.succeed(made)
+  Effect.try({
+    try: () => {
+      const check = checksOf("RetryPolicyJson.fromJson", options)
+      validOptions(check, { functions: inCode }, options)
+      const policy = read(json, options.functions ?? {})
+      if (policy instanceof Refusal) throw errorOf(policy, check.tag)
+      return policy
+    },
+    catch: (error) => error as InvalidOption
   })
 
 /**

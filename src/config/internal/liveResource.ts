@@ -72,7 +72,7 @@ export class LiveResource extends Kept {
 
   /** No call begins any more. */
   dropped(): void {
-    this.home.drops(this)
+    this.home.all.delete(this)
     for (const part of this.made) part.close?.(this.home.clock)
   }
 
@@ -134,7 +134,7 @@ export class Lives {
   private readonly named = new Map<string, LiveResource>()
   private readonly others: Keyed<LiveResource>
   /** Also those that are in use without being kept. */
-  private readonly all = new Set<LiveResource>()
+  readonly all = new Set<LiveResource>()
   private readonly reported = new Set<string>()
   private readonly madeAtMillis: number
 
@@ -193,11 +193,6 @@ export class Lives {
 
   entryOf(name: string): Entry {
     return this.document.resources.get(name) ?? this.document.others
-  }
-
-  /** It is used no more. */
-  drops(live: LiveResource): void {
-    this.all.delete(live)
   }
 
   /** The layer is dropped. */

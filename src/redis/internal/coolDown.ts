@@ -57,10 +57,7 @@ local stored = redis.call("HMGET", key, "until", "closing", "holder", "probe")
 local ends, closing = amount(stored[1]) or 0, stored[2] or ""
 local holder, probe = stored[3] or "", amount(stored[4]) or 0
 local function keep()
-  redis.call("HSET", key, "until", exact(ends))
-  redis.call("HSET", key, "closing", closing)
-  redis.call("HSET", key, "holder", holder)
-  redis.call("HSET", key, "probe", exact(probe))
+  redis.call("HSET", key, "until", exact(ends), "closing", closing, "holder", holder, "probe", exact(probe))
   redis.call("PEXPIRE", key, string.format("%.0f", math.max(0, ends - now) + 2 * lease + 60000))
 end
 
@@ -100,7 +97,7 @@ export const coolDownReplyOf = (answer: unknown): CoolDownReply | undefined => {
  */
 class CoolDownClient extends RegularTopic<CoolDownGate, CoolDownSettings, CoolDownReply> implements Peers {
   /** Whether this process would open the resource. */
-  private wantsToOpen = false
+  isAsked = false
   /** Whether it may, once. */
   private mayOpenNow = false
   /** Whether this process is probing, and has to report the result. */
@@ -122,16 +119,12 @@ class CoolDownClient extends RegularTopic<CoolDownGate, CoolDownSettings, CoolDo
       this.mayOpenNow = false
       return true
     }
-    if (!this.wantsToOpen) {
-      this.wantsToOpen = true
+    if (!this.isAsked) {
+      this.isAsked = true
       this.look = anytime
       this.exchanges.signal()
     }
     return false
-  }
-
-  get isAsked(): boolean {
-    return this.wantsToOpen
   }
 
   opened(): void {
@@ -146,13 +139,13 @@ class CoolDownClient extends RegularTopic<CoolDownGate, CoolDownSettings, CoolDo
   }
 
   protected get hasReason(): boolean {
-    return this.wantsToOpen || this.isActive
+    return this.isAsked || this.isActive
   }
 
   next(now: number): Exchange<CoolDownReply> {
-    const { closedUntilMillis, hasOpened, wantsToOpen } = this
+    const { closedUntilMillis, hasOpened, isAsked } = this
     const closedMillis = Math.max(0, closedUntilMillis - now)
-    const report = { client: this.exchanges.name, closedMillis, hasOpened, wantsToOpen }
+    const report = { client: this.exchanges.name, closedMillis, hasOpened, wantsToOpen: isAsked }
     this.isActive = false
     return {
       ask: (redis) => redis.eval(coolDownScript)(this.terms.settings, report),
@@ -168,7 +161,7 @@ class CoolDownClient extends RegularTopic<CoolDownGate, CoolDownSettings, CoolDo
 
   decideAlone(): void {
     this.look = anytime
-    this.wantsToOpen = this.isProbing = this.hasOpened = false
+    this.isAsked = this.isProbing = this.hasOpened = false
     this.gate.look(this.exchanges.nowMillis)
   }
 
@@ -185,19 +178,19 @@ class CoolDownClient extends RegularTopic<CoolDownGate, CoolDownSettings, CoolDo
       this.askAgain(now, millis)
     } else if (state === "others") {
       if (isNews && gate.phase === "free") gate.closeUntil(now, now)
-    } else if (this.wantsToOpen) {
+    } else if (this.isAsked) {
       this.granted(state === "yours", now)
     }
   }
 
   /** The gate asks when its own time is over. If it was, a hint has reached Redis late: it opens there a little later. */
   private askAgain(now: number, millis: number): void {
-    if (this.gate.untilMillis > now) this.wantsToOpen = false
+    if (this.gate.untilMillis > now) this.isAsked = false
     else this.look = { ...this.look, atMillis: Math.min(this.look.atMillis, now + millis) }
   }
 
   private granted(isProbing: boolean, now: number): void {
-    this.wantsToOpen = false
+    this.isAsked = false
     this.mayOpenNow = true
     this.isProbing = isProbing
     this.gate.look(now)

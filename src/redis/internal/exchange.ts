@@ -4,6 +4,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as Latch from "effect/Latch"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redis from "effect/persistence/Redis"
@@ -279,8 +280,8 @@ export class Exchanges {
   private isDown = false
   private retryAtMillis = -Infinity
   private lost: { readonly fiber: Fiber.Fiber<unknown, unknown>; readonly untilMillis: number } | undefined = undefined
-  private isSignaled = false
-  private wake: (() => void) | undefined = undefined
+  /** Open if there is something to send, perhaps earlier than expected. */
+  private readonly signaled = Latch.makeUnsafe()
   private loop: Fiber.Fiber<void> | undefined = undefined
   /** Whether nothing is left to send. Set when the exchanges are to end. */
   private isDone: (() => boolean) | undefined = undefined
@@ -351,15 +352,14 @@ export class Exchanges {
 
   /** There is something to send, perhaps earlier than expected. */
   signal(): void {
-    this.isSignaled = true
-    this.wake?.()
+    this.signaled.openUnsafe()
   }
 
   private run(): Effect.Effect<void> {
     const loop: Effect.Effect<void> = Effect.suspend(() => {
       this.batches.delete(this)
       if (this.isDone !== undefined && (this.isAlone || this.isDone())) return Effect.void
-      this.isSignaled = false
+      this.signaled.closeUnsafe()
       if (this.isAlong) return Effect.andThen(this.exchange, loop)
       const millis = Math.ceil(this.pauseMillis())
       if (millis > 0) {
@@ -393,13 +393,7 @@ export class Exchanges {
   }
 
   private pause(millis: number): Effect.Effect<void> {
-    const signal = Effect.callback<void>((resume) => {
-      this.wake = () => {
-        this.wake = undefined
-        resume(Effect.void)
-      }
-      if (this.isSignaled) this.wake()
-    })
+    const signal = this.signaled.await
     return millis === Infinity ? signal : Effect.raceFirst(Effect.sleep(millis), signal)
   }
 

@@ -10,7 +10,7 @@ import {
   validated as validGate
 } from "../../gates/internal/adaptiveGate.ts"
 import { checksOf } from "../../internal/checks.ts"
-import { clockOf, monotonicMillis } from "../../internal/clock.ts"
+import { withMillis } from "../../internal/clock.ts"
 import * as Cubic from "../../internal/math/cubic.ts"
 import { type Inputs, readOptions } from "../../internal/options.ts"
 import type { Outcome, Send } from "../../SendGate.ts"
@@ -335,9 +335,7 @@ export const joined = joining("rate limiter", LimiterClient)
 
 /** Makes a shared limiter. */
 export const over = (valid: Valid, connect: Connect) =>
-  Effect.gen(function*() {
-    const nowMillis = yield* Effect.withFiber((fiber) => Effect.succeed(monotonicMillis(clockOf(fiber))))
-    const gate = new SharedAdaptiveGate(valid.gate, nowMillis)
-    yield* joined(gate, valid, connect)
-    return serviceOf(gate)
-  })
+  Effect.flatMap(
+    withMillis((nowMillis) => new SharedAdaptiveGate(valid.gate, nowMillis)),
+    (gate) => Effect.as(joined(gate, valid, connect), serviceOf(gate))
+  )

@@ -14,20 +14,13 @@ import {
 } from "./exchange.ts"
 
 /** A set of updates for Redis: applied once, or not at all. */
-export interface Section {
-  readonly sequence: number
-  /** Tokens added by successes and deposits. */
-  readonly deposit: number
-  /** Leases whose tokens go back, including those that Redis may or may not have granted. */
-  readonly returned: ReadonlyArray<string>
-  /** Leases whose tokens stay taken. */
-  readonly spent: ReadonlyArray<string>
-}
-
-class Draft implements Section {
+export class Section {
   sequence = 0
+  /** Tokens added by successes and deposits. */
   deposit = 0
+  /** Leases whose tokens go back, including those that Redis may or may not have granted. */
   readonly returned: Array<string> = []
+  /** Leases whose tokens stay taken. */
   readonly spent: Array<string> = []
 
   get hasLeases(): boolean {
@@ -44,8 +37,8 @@ class Draft implements Section {
  * there is one entry for each lease that has ended.
  */
 export class Outbox {
-  private open = new Draft()
-  private closed: Array<{ readonly section: Draft; readonly atMillis: number }> = []
+  private open = new Section()
+  private closed: Array<{ readonly section: Section; readonly atMillis: number }> = []
   private sequence = 0
 
   /**
@@ -91,7 +84,7 @@ export class Outbox {
   close(nowMillis: number): { readonly sequence: number; readonly sections: ReadonlyArray<Section> } {
     const section = this.open
     section.sequence = ++this.sequence
-    this.open = new Draft()
+    this.open = new Section()
     this.closed = this.closed.filter(({ atMillis }) => nowMillis - atMillis < this.keptMillis)
     if (!section.isEmpty) this.closed.push({ section, atMillis: nowMillis })
     return { sequence: this.sequence, sections: this.closed.map(({ section }) => section) }
@@ -405,11 +398,8 @@ export class QuotaClient implements Topic<QuotaReply> {
     if (this.local !== undefined) return 0
     this.flush = this.outbox.isEmpty ? undefined : this.sooner(this.nextFlush(now))
     if (this.looks.size > 0) return 0
-    return Math.min(this.askAtMillis(now) - now, (this.flush?.atMillis ?? Infinity) - now)
-  }
-
-  private askAtMillis(now: number): number {
-    return this.asks.size > 0 ? this.first?.atMillis ?? now : Infinity
+    const askAtMillis = this.asks.size > 0 ? this.first?.atMillis ?? now : Infinity
+    return Math.min(askAtMillis, this.flush?.atMillis ?? Infinity) - now
   }
 
   mayGoAlong(now: number): boolean {
