@@ -15,6 +15,11 @@ export abstract class Entry implements Linked<Entry> {
   /** Whether it is as a new one would be, so that nothing is lost with it. Read when its last use ends. */
   abstract get isBlank(): boolean
 
+  /** Whether it is kept beyond the bounds: then it is in no list. */
+  get isPinned(): boolean {
+    return false
+  }
+
   /** It is forgotten, and no longer used. */
   abstract dropped(): void
 }
@@ -49,30 +54,27 @@ export class Keyed<A extends Entry> {
     entry.users++
     entry.sinceMillis = Math.floor(nowMillis)
     entry.list?.remove(entry)
-    this.busy.append(entry)
+    if (!entry.isPinned) this.busy.append(entry)
+    this.trim()
     return entry
   }
 
   /** Ends a use. */
   release(entry: A, nowMillis: number): void {
     if (--entry.users > 0) return
-    if (!this.busy.remove(entry)) return entry.dropped()
-    this.rest(entry, nowMillis)
+    if (this.busy.remove(entry)) this.rest(entry, nowMillis)
+    else if (this.entries.get(entry.key) !== entry) entry.dropped()
   }
 
-  /** Keeps an entry that was kept elsewhere. */
-  put(entry: A, nowMillis: number): void {
-    this.entries.set(entry.key, entry)
-    if (entry.users > 0) this.busy.append(entry)
-    else this.rest(entry, nowMillis)
-    this.trim()
-  }
-
-  /** Keeps an entry no longer, if there is one: it will be kept elsewhere. */
-  take(key: string): A | undefined {
-    const entry = this.entries.get(key)
-    if (entry !== undefined) this.remove(entry)
-    return entry
+  /** Sees which entries are pinned now. */
+  refile(nowMillis: number): void {
+    for (const entry of this.entries.values()) {
+      if (entry.isPinned) entry.list?.remove(entry)
+      else if (entry.list !== undefined) continue
+      else if (entry.users > 0) this.busy.append(entry)
+      else this.rest(entry, nowMillis)
+      this.trim()
+    }
   }
 
   /** Forgets entries idle long enough, at most `atMost`. Returns when the next one will be. */
@@ -102,7 +104,6 @@ export class Keyed<A extends Entry> {
     const existing = this.entries.get(key)
     if (existing !== undefined) this.forget(existing)
     this.entries.set(key, entry)
-    this.trim()
     return entry
   }
 
@@ -112,7 +113,8 @@ export class Keyed<A extends Entry> {
   }
 
   private trim(): void {
-    if (this.entries.size > this.bounds.maxEntries) this.forget(this.blank.first ?? this.idle.first ?? this.busy.first!)
+    const size = this.blank.size + this.idle.size + this.busy.size
+    if (size > this.bounds.maxEntries) this.forget(this.blank.first ?? this.idle.first ?? this.busy.first!)
   }
 
   private get longestIdle(): Entry | undefined {
@@ -122,7 +124,7 @@ export class Keyed<A extends Entry> {
   }
 
   private isOver(entry: Entry, nowMillis: number): boolean {
-    return entry.users === 0 && nowMillis - entry.sinceMillis >= this.bounds.idleMillis
+    return entry.users === 0 && entry.list !== undefined && nowMillis - entry.sinceMillis >= this.bounds.idleMillis
   }
 
   private remove(entry: Entry): void {

@@ -60,6 +60,10 @@ export class LiveResource extends Kept {
     return this.made.every(({ isBlank }) => isBlank)
   }
 
+  override get isPinned(): boolean {
+    return this.home.isNamed(this.key)
+  }
+
   change(clock: Clock.Clock): void {
     const { entry } = this
     this.entry = this.home.entryOf(this.key)
@@ -130,9 +134,8 @@ const maxReported = 100
 /** The resources of a document, and others that its calls ask for. */
 export class Lives {
   readonly clock: Clock.Clock
-  /** Those of the document. */
-  private readonly named = new Map<string, LiveResource>()
-  private readonly others: Keyed<LiveResource>
+  /** Those of the document stay. */
+  private readonly kept: Keyed<LiveResource>
   /** Also those that are in use without being kept. */
   readonly all = new Set<LiveResource>()
   private readonly reported = new Set<string>()
@@ -141,24 +144,17 @@ export class Lives {
   constructor(private document: Document, readonly context: AnyContext) {
     this.clock = Context.get(context, Clock.Clock)
     this.madeAtMillis = monotonicMillis(this.clock)
-    this.others = new Keyed({ idleMillis, maxEntries: maxUnnamed }, (name) => this.made(name))
+    this.kept = new Keyed({ idleMillis, maxEntries: maxUnnamed }, (name) => this.made(name))
   }
 
   /** Begins a use of the resource, which is made on its first one. */
   enter(name: string): LiveResource {
-    const nowMillis = monotonicMillis(this.clock)
-    if (!this.document.resources.has(name)) return this.others.enter(name, nowMillis)
-    this.others.sweep(nowMillis, 1)
-    const live = this.named.get(name) ?? this.made(name)
-    this.named.set(name, live)
-    live.users++
-    return live
+    return this.kept.enter(name, monotonicMillis(this.clock))
   }
 
   /** Ends a use. */
   release(live: LiveResource): void {
-    if (this.named.get(live.key) === live) live.users--
-    else this.others.release(live, monotonicMillis(this.clock))
+    this.kept.release(live, monotonicMillis(this.clock))
   }
 
   /** The resource as it is now. */
@@ -177,18 +173,15 @@ export class Lives {
 
   /** In one step: no call sees a part of it. */
   change(document: Document): void {
+    const nowMillis = monotonicMillis(this.clock)
+    this.kept.sweep(nowMillis)
     this.document = document
-    this.others.sweep(monotonicMillis(this.clock))
     for (const live of this.all) live.change(this.clock)
-    for (const [name, live] of this.named) {
-      if (document.resources.has(name)) continue
-      this.named.delete(name)
-      this.others.put(live, monotonicMillis(this.clock))
-    }
-    for (const name of document.resources.keys()) {
-      const live = this.others.take(name)
-      if (live !== undefined) this.named.set(name, live)
-    }
+    this.kept.refile(nowMillis)
+  }
+
+  isNamed(name: string): boolean {
+    return this.document.resources.has(name)
   }
 
   entryOf(name: string): Entry {
