@@ -6,6 +6,7 @@ import type { AnyContext } from "../../internal/shared.ts"
 import { ResizableStore, type StoreOptions, validStore } from "../../quota/internal/memoryStore.ts"
 import { ReplaceableStore } from "../../quota/internal/replaceableStore.ts"
 import * as RetryQuota from "../../RetryQuota.ts"
+import type { RetryQuotaStore } from "../../RetryQuotaStore.ts"
 import {
   CurrentFleet,
   fallbackOptions,
@@ -13,7 +14,6 @@ import {
   type FleetOptions,
   fleetOptions,
   fleetOptionsOf,
-  type FleetPart,
   type Owner
 } from "./fleetStores.ts"
 import { below, made } from "./policyReader.ts"
@@ -50,10 +50,7 @@ export const shareable = <Options>(section: keyof typeof fleetOptionsOf, validat
 /** What makes shared parts. A document that has any is refused without it. */
 export const fleetOf = ({ context }: Owner): Fleet => Context.get(context, CurrentFleet)!
 
-const ownQuota: Shareable<StoreOptions> = {
-  options: /* @__PURE__ */ validStore({}),
-  shared: undefined
-}
+const ownQuota: Shareable<StoreOptions> = { options: /* @__PURE__ */ validStore({}), shared: undefined }
 
 /** The quota of a resource, in the memory of the process or shared. */
 export class QuotaPart implements Part {
@@ -62,12 +59,10 @@ export class QuotaPart implements Part {
   private readonly service: RetryQuota.Service
   /** The tokens, if they are in the memory of the process. */
   memory: ResizableStore | undefined = undefined
-  private shared: FleetPart | undefined = undefined
+  private shared: ReturnType<Fleet["quota"]["join"]> | undefined = undefined
 
-  constructor({ options, shared }: Shareable<StoreOptions> = ownQuota, private readonly owner: Owner) {
-    this.store = new ReplaceableStore(
-      shared === undefined ? this.inMemory(options, Context.get(owner.context, Clock.Clock)) : this.inFleet(shared)
-    )
+  constructor(input = ownQuota, private readonly owner: Owner) {
+    this.store = new ReplaceableStore(this.placed(input, Context.get(owner.context, Clock.Clock)))
     this.service = RetryQuota.fromStore(this.store)
   }
 
@@ -96,26 +91,20 @@ export class QuotaPart implements Part {
     return this.memory !== undefined
   }
 
-  /** Its share of tokens comes along, unless the fleet has such a quota already. */
-  private move({ options, shared }: Shareable<StoreOptions>, clock: Clock.Clock): void {
-    const tokens = this.store.balance(clock) * (options.capacity / this.store.capacity)
+  /** Its share of tokens comes along. */
+  private move(next: Shareable<StoreOptions>, clock: Clock.Clock): void {
+    const tokens = this.store.balance(clock) * (next.options.capacity / this.store.capacity)
     const before = this.shared
-    this.shared = this.memory = undefined
-    this.store.moveTo(
-      shared === undefined
-        ? this.inMemory({ ...options, initial: tokens }, clock)
-        : this.inFleet(shared, tokens)
-    )
+    this.store.moveTo(this.placed(next, clock, tokens))
     before?.close()
   }
 
-  private inMemory(options: StoreOptions, clock: Clock.Clock): ResizableStore {
-    return this.memory = new ResizableStore(options, monotonicMillis(clock))
-  }
-
-  private inFleet(options: FleetOptions, tokens?: number) {
-    const quota = fleetOf(this.owner).quota.join(tokens, options, this.owner)
-    this.shared = quota
-    return quota.member
+  /** A quota that begins with these tokens, unless the fleet has it already. */
+  private placed({ options, shared }: Shareable<StoreOptions>, clock: Clock.Clock, tokens?: number): RetryQuotaStore {
+    this.shared = shared && fleetOf(this.owner).quota.join(tokens, shared, this.owner)
+    this.memory = shared === undefined
+      ? new ResizableStore({ ...options, initial: tokens ?? options.initial }, monotonicMillis(clock))
+      : undefined
+    return this.memory ?? this.shared!.member
   }
 }

@@ -84,7 +84,10 @@ class RedisStore implements RetryQuotaStore {
       warnFallbackTooSmall(this.context, clock, cost, fallbackCapacity)
     }
     const { isLineFull, local } = this.client
-    if (local !== undefined) return this.reserveLocally(local, cost, clock)
+    if (local !== undefined) {
+      this.byFallback.updateUnsafe(1, this.context)
+      return local.reserve(cost, clock)
+    }
     if (!isLineFull) return (patience, hold) => this.ask(cost, clock, Duration.toMillis(patience), hold)
     this.byRedis.updateUnsafe(1, this.context)
     return undefined
@@ -120,27 +123,20 @@ class RedisStore implements RetryQuotaStore {
     return Effect.suspend(() => {
       const untilMillis = client.nowMillis + patienceMillis
       return Effect.flatMap(client.ask(cost, untilMillis, granted), (answer) => {
-        if (answer === "local") return this.askLocally(cost, clock, untilMillis - client.nowMillis, hold)
+        if (answer === "local") return this.again(cost, clock, untilMillis - client.nowMillis, hold)
         this.byRedis.updateUnsafe(1, this.context)
         return Effect.succeed(answer === "refused" ? answer : undefined)
       })
     })
   }
 
-  private askLocally(cost: number, clock: Clock.Clock, patienceMillis: number, hold: Hold): Effect.Effect<Shortage> {
-    const { local } = this.client
-    // Redis may have come back before the caller sent here got this far.
-    if (local === undefined) return this.ask(cost, clock, patienceMillis, hold)
-    const answer = this.reserveLocally(local, cost, clock)
+  /** Asks the one that decides now: by then, Redis may have come back. */
+  private again(cost: number, clock: Clock.Clock, patienceMillis: number, hold: Hold): Effect.Effect<Shortage> {
+    const answer = this.reserve(cost, clock)
     if (typeof answer === "function") return answer(Duration.millis(Math.max(0, patienceMillis)), hold)
     if (answer === undefined) return Effect.succeed("refused")
     hold(answer)
     return Effect.void
-  }
-
-  private reserveLocally(local: RetryQuotaStore, cost: number, clock: Clock.Clock): Reservation | undefined | Ask {
-    this.byFallback.updateUnsafe(1, this.context)
-    return local.reserve(cost, clock)
   }
 }
 
