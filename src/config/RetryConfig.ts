@@ -153,10 +153,11 @@ class Current implements Service {
     documentIn(json, "RetryConfig.set").pipe(
       Effect.provideContext(this.context),
       Effect.tapError((problem) => Effect.sync(() => void (this.problem = problem))),
-      Effect.map((document) => {
+      Effect.flatMap((document) => {
         this.lives.change(document)
         this.version++
         this.problem = undefined
+        return Effect.void
       })
     )
 

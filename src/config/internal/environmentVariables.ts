@@ -1,6 +1,7 @@
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Record from "effect/Record"
 import * as Schema from "effect/Schema"
 import * as SchemaIssue from "effect/SchemaIssue"
 import { Refusal, refuse } from "../../internal/invalidField.ts"
@@ -57,15 +58,16 @@ const policyOf = (name: string, json: () => unknown): Effect.Effect<Policy, Conf
 
 /** The policy of a name: its short keys, or everything in one value. */
 export const policyConfig = (name: string): Config.Config<Policy> => {
-  const keys = Object.entries(shortKeys)
-  return Config.all(Object.fromEntries(keys.map(([key]) => [key, Config.option(valueAt(name, key))]))).pipe(
+  const keys = Object.entries(shortKeys).map(([key, kind]) =>
+    [key, Config.option(Config.map(valueAt(name, key), (text) => read(text, kind)))] as const
+  )
+  return Config.all(Object.fromEntries(keys)).pipe(
     Config.flatMap((found) => {
-      const input = keys.flatMap(([key, kind]) =>
-        Option.match(found[key]!, { onNone: () => [], onSome: (text) => [[key, read(text, kind)] as const] })
-      )
-      return input.length === 0
-        ? Config.mapEffect(valueAt(name, "policy"), (text) => policyOf(name, () => parsed(text)))
-        : Config.mapEffect(Config.succeed(Object.fromEntries(input)), (short) => policyOf(name, () => short))
-    })
+      const short = Record.getSomes(found)
+      return Record.isEmptyRecord(short)
+        ? Config.map(valueAt(name, "policy"), (text) => () => parsed(text))
+        : Config.succeed(() => short)
+    }),
+    Config.mapEffect((json) => policyOf(name, json))
   )
 }

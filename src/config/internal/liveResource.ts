@@ -21,13 +21,11 @@ export interface Version {
   readonly around: (context: AnyContext) => AnyContext
 }
 
-const noParts: ReadonlyArray<Part> = []
-
 /** A resource, from its first use on: its policy is replaced, its quota and gates are changed in place. */
 export class LiveResource extends Kept {
   version: Version
   private entry: Entry
-  private readonly parts: { [section: string]: Part | undefined } = {}
+  private readonly parts: { [section: string]: Part } = {}
 
   constructor(name: string, private readonly home: Lives) {
     super(name)
@@ -57,7 +55,7 @@ export class LiveResource extends Kept {
   }
 
   get isBlank(): boolean {
-    return this.made.every(({ isBlank }) => isBlank)
+    return Object.values(this.parts).every(({ isBlank }) => isBlank)
   }
 
   override get isPinned(): boolean {
@@ -69,7 +67,7 @@ export class LiveResource extends Kept {
     this.entry = this.home.entryOf(this.key)
     for (const [key, part] of Object.entries(this.parts)) {
       const next = this.entry.parts[key]
-      if (next?.json !== entry.parts[key]?.json) part!.change(next?.options, clock)
+      if (next?.json !== entry.parts[key]?.json) part.change(next?.options, clock)
     }
     this.version = this.versionOf(this.entry)
   }
@@ -77,16 +75,12 @@ export class LiveResource extends Kept {
   /** No call begins any more. */
   dropped(): void {
     this.home.all.delete(this)
-    for (const part of this.made) part.close?.(this.home.clock)
+    for (const part of Object.values(this.parts)) part.close?.()
   }
 
   /** As it is now: also for a call in progress. */
   private get isOff(): boolean {
     return this.home.entryOf(this.key).isOff
-  }
-
-  private get made(): ReadonlyArray<Part> {
-    return Object.keys(sections).flatMap((key) => this.parts[key] ?? noParts)
   }
 
   private part(key: string): Part {

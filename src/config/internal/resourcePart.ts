@@ -29,7 +29,7 @@ export interface Part {
   /** Switches to other options; `undefined` if the document no longer names it. */
   readonly change: (options: any, clock: Clock.Clock) => void
   /** It is used no more, except by calls in progress. */
-  readonly close?: (clock: Clock.Clock) => void
+  readonly close?: () => void
   /** How a call that asks for it is hedged. */
   readonly hedge?: Hedging | undefined
 }

@@ -27,7 +27,8 @@ class Batches extends Set<Exchanges> {
   begin(random: Random.Random): void {
     this.spread = random.nextDoubleUnsafe()
     // Each leaves while it goes along, and may be back.
-    for (const member of [...this]) member.goAlong()
+    const members = [...this]
+    for (const member of members) member.goAlong()
   }
 }
 
@@ -205,7 +206,7 @@ export interface Times {
 }
 
 /** The settings of the exchanges with Redis. */
-interface Terms extends Times {
+interface Terms {
   readonly connect: Connect
   /**
    * The process decides alone, for this reason, or with Redis; `isNews` is false if no observer was notified that it was
@@ -237,6 +238,8 @@ export interface Exchange<Reply extends object> {
 
 /** A subject of exchanges between a process and Redis. */
 export interface Topic<Reply extends object> {
+  /** How long Redis has, at the moment. */
+  readonly terms: Times
   /** Milliseconds until there is something to send, unless a signal comes first. */
   readonly pauseMillis: (nowMillis: number) => number
   /** Whether there is something to send that may go along with another exchange of the process. */
@@ -268,7 +271,8 @@ export class Exchanges {
   readonly name = crypto.randomUUID()
   /** Whether the process decides without Redis. */
   isAlone = false
-  private times: Times
+  /** Of its own, because a closing scope lets nothing start any more, and there may be a last exchange to make. */
+  private readonly scope = Scope.makeUnsafe()
   private readonly clock: Clock.Clock
   private readonly connection: Connection
   private readonly batches: Batches
@@ -286,23 +290,15 @@ export class Exchanges {
   /** Whether nothing is left to send. Set when the exchanges are to end. */
   private isDone: (() => boolean) | undefined = undefined
 
-  private constructor(
-    private readonly terms: Terms,
-    fiber: Fiber.Fiber<unknown, unknown>,
-    /**
-     * A separate scope, because a closing scope lets nothing start any more, and there may be a last exchange to make.
-     */
-    private readonly scope: Scope.Closeable
-  ) {
-    this.times = terms
+  private constructor(private readonly terms: Terms, fiber: Fiber.Fiber<unknown, unknown>) {
     this.random = fiber.getRef(Random.Random)
     this.clock = clockOf(fiber)
-    this.connection = terms.connect.within(scope)
+    this.connection = terms.connect.within(this.scope)
     this.batches = terms.connect.turns
   }
 
   static make(terms: Terms): Effect.Effect<Exchanges> {
-    return Effect.withFiber((fiber) => Effect.succeed(new Exchanges(terms, fiber, Scope.makeUnsafe())))
+    return Effect.withFiber((fiber) => Effect.succeed(new Exchanges(terms, fiber)))
   }
 
   get nowMillis(): number {
@@ -311,11 +307,7 @@ export class Exchanges {
 
   /** The maximum age of a response. */
   get timeoutMillis(): number {
-    return this.times.timeoutMillis
-  }
-
-  change(times: Times): void {
-    this.times = times
+    return this.topic.terms.timeoutMillis
   }
 
   /** The look after this one: half of the interval to all of it passes. */
@@ -389,7 +381,7 @@ export class Exchanges {
   /** Milliseconds until Redis is tried again: later while an exchange is lost. */
   private retryInMillis(now: number): number {
     if (now < this.retryAtMillis) return this.retryAtMillis - now
-    return this.isLost(now) ? this.times.retryMillis : 0
+    return this.isLost(now) ? this.topic.terms.retryMillis : 0
   }
 
   private pause(millis: number): Effect.Effect<void> {
@@ -440,7 +432,7 @@ export class Exchanges {
   private failed(exchange: Exchange<any>, reason: string): Effect.Effect<void> {
     const isNews = !this.isDown
     this.isAlone = this.isDown = true
-    this.retryAtMillis = this.nowMillis + this.times.retryMillis
+    this.retryAtMillis = this.nowMillis + this.topic.terms.retryMillis
     exchange.failed?.()
     const alone = Effect.sync(() => this.topic.decideAlone())
     return isNews ? Effect.andThen(this.terms.onChange(reason, true), alone) : alone
@@ -476,7 +468,7 @@ export abstract class RegularTopic<Gate extends { leave(): void }, Settings, Rep
 
   constructor(
     protected readonly gate: Gate,
-    protected terms: LookTerms<Settings>,
+    public terms: LookTerms<Settings>,
     protected readonly exchanges: Exchanges
   ) {
     exchanges.topic = this
@@ -501,7 +493,6 @@ export abstract class RegularTopic<Gate extends { leave(): void }, Settings, Rep
 
   change(terms: LookTerms<Settings>): void {
     this.terms = terms
-    this.exchanges.change(terms)
   }
 
   /** The gate is no longer one of a fleet. */

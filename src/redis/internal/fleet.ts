@@ -80,7 +80,7 @@ export const joining = <Gate extends { peers: unknown; leave(): void }, Settings
   const log = decisionLog(kind)
   return (gate: Gate, { name, terms }: ValidGate<unknown, Settings>, connect: Connect) =>
     Effect.gen(function*() {
-      const exchanges = yield* Exchanges.make({ ...terms, connect, onChange: (reason) => log(name, reason) })
+      const exchanges = yield* Exchanges.make({ connect, onChange: (reason) => log(name, reason) })
       const peers = new client(gate, terms, exchanges)
       gate.peers = peers
       yield* exchanges.start()

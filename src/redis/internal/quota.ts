@@ -230,7 +230,7 @@ export const opened = ({ name, terms }: Valid, connect: Connect, tokens?: number
     const resource = resourceOf(name, context)
     const onChange = (reason: string | undefined, isNews: boolean) =>
       Effect.andThen(show(resource, reason !== undefined), isNews ? log(name, reason) : Effect.void)
-    const exchanges = yield* Exchanges.make({ ...terms, connect, onChange })
+    const exchanges = yield* Exchanges.make({ connect, onChange })
     const lost = () => warnLost(context, Context.get(context, Clock.Clock), name)
     const client = new QuotaClient(terms, exchanges, lost, tokens)
     const isConnected = connect.isConnected()

@@ -301,7 +301,7 @@ export class QuotaClient implements Topic<QuotaReply> {
 
   /** Calls `lost` when Redis has lost the quota. */
   constructor(
-    private terms: QuotaTerms,
+    public terms: QuotaTerms,
     private readonly exchanges: Exchanges,
     private readonly lost: () => void,
     tokens = terms.settings.initial
@@ -320,7 +320,6 @@ export class QuotaClient implements Topic<QuotaReply> {
     const { capacity, leaseMillis } = terms.settings
     this.tokens *= capacity / this.terms.settings.capacity
     this.terms = terms
-    this.exchanges.change(terms)
     this.outbox.change(capacity, leaseMillis)
     for (const local of [this.local, this.former?.local]) local?.change(terms.local(this.tokens), clock)
     this.first = undefined
@@ -376,14 +375,14 @@ export class QuotaClient implements Topic<QuotaReply> {
     const goesOn = former !== undefined && this.nowMillis < former.untilMillis
     this.local ??= goesOn ? former.local : new ResizableStore(this.terms.local(this.tokens), this.nowMillis)
     this.first = undefined
-    this.answer([...this.asks].map((ask) => [ask, "local"]), [...this.looks])
+    this.answer(new Map([...this.asks].map((ask) => [ask, "local"])), [...this.looks])
   }
 
   /**
    * Answers all of them. An answered caller runs immediately and may interrupt another, so each holds its grant before
    * the first one runs.
    */
-  private answer(answers: ReadonlyArray<readonly [Ask, Answer]>, looks: ReadonlyArray<() => void>): void {
+  private answer(answers: ReadonlyMap<Ask, Answer>, looks: ReadonlyArray<() => void>): void {
     for (const [ask, answer] of answers) {
       this.asks.delete(ask)
       if (answer === "granted") ask.granted(leaseOf(ask))
@@ -454,32 +453,32 @@ export class QuotaClient implements Topic<QuotaReply> {
   }
 
   /** The answers to the requests that get one. The others keep waiting. */
-  private answersTo(asks: ReadonlyArray<Ask>, millis: ReadonlyArray<number>): ReadonlyArray<readonly [Ask, Answer]> {
-    const answers: Array<readonly [Ask, Answer]> = []
+  private answersTo(asks: ReadonlyArray<Ask>, millis: ReadonlyArray<number>): ReadonlyMap<Ask, Answer> {
+    const answers = new Map<Ask, Answer>()
     this.first = undefined
     for (const [index, ask] of asks.entries()) {
       const wait = millis[index]!
       if (ask.isAbandoned) {
         if (wait === 0) this.outbox.giveBack(leaseOf(ask))
       } else if (wait === 0) {
-        answers.push([ask, "granted"])
+        answers.set(ask, "granted")
       } else if (wait < 0 || !this.terms.settings.inOrder) {
-        answers.push([ask, "refused"])
+        answers.set(ask, "refused")
       } else if (this.nowMillis + wait >= ask.untilMillis) {
-        answers.push([ask, "late"])
+        answers.set(ask, "late")
       } else {
         this.first ??= { ask, atMillis: this.nowMillis + Math.min(wait, mostWaitMillis) }
       }
     }
-    return this.first === undefined ? answers : [...answers, ...this.refusals(answers)]
+    if (this.first !== undefined) this.refuseOthers(answers)
+    return answers
   }
 
   /** Refuses requests that arrived when the line was full. */
-  private refusals(answers: ReadonlyArray<readonly [Ask, Answer]>): ReadonlyArray<readonly [Ask, Answer]> {
+  private refuseOthers(answers: Map<Ask, Answer>): void {
     const { maxWaiters } = this.terms.store
-    if (this.asks.size - answers.length <= maxWaiters) return []
-    const answered = new Set(answers.map(([ask]) => ask))
-    const waiting = [...this.asks].filter((ask) => !answered.has(ask))
-    return waiting.slice(maxWaiters).map((ask) => [ask, "refused"])
+    if (this.asks.size - answers.size <= maxWaiters) return
+    const waiting = [...this.asks].filter((ask) => !answers.has(ask))
+    for (const ask of waiting.slice(maxWaiters)) answers.set(ask, "refused")
   }
 }
