@@ -12,8 +12,6 @@
  * @since 0.1.0
  */
 
-import type * as Effect from "effect/Effect"
-import type { InvalidOption } from "../InvalidOption.ts"
 import { envoyRoute, type Route } from "./internal/envoyPolicy.ts"
 import { type Method, type ServiceConfig, serviceConfig, type Throttling } from "./internal/grpcServiceConfig.ts"
 import { importing } from "./internal/importedDocument.ts"
@@ -49,10 +47,7 @@ export type { Imported, Method, Retrier, Route, ServiceConfig, Throttling }
  * @category constructors
  * @since 0.1.0
  */
-export const fromTemporal: (json: unknown) => Effect.Effect<Imported, InvalidOption> = /* @__PURE__ */ importing(
-  "RetryPolicyImport.fromTemporal",
-  temporal
-)
+export const fromTemporal = /* @__PURE__ */ importing("RetryPolicyImport.fromTemporal", temporal)
 
 /**
  * Imports the retriers of a Step Functions state: its `Retry` field, or a state that has one.
@@ -82,8 +77,7 @@ export const fromTemporal: (json: unknown) => Effect.Effect<Imported, InvalidOpt
  * @category constructors
  * @since 0.1.0
  */
-export const fromStepFunctions: (json: unknown) => Effect.Effect<ReadonlyArray<Retrier>, InvalidOption> =
-  /* @__PURE__ */ importing("RetryPolicyImport.fromStepFunctions", stepFunctions)
+export const fromStepFunctions = /* @__PURE__ */ importing("RetryPolicyImport.fromStepFunctions", stepFunctions)
 
 /**
  * Imports the retry policies of a gRPC service config, one for each `methodConfig` that has one.
@@ -117,8 +111,7 @@ export const fromStepFunctions: (json: unknown) => Effect.Effect<ReadonlyArray<R
  * @category constructors
  * @since 0.1.0
  */
-export const fromGrpcServiceConfig: (json: unknown) => Effect.Effect<ServiceConfig, InvalidOption> =
-  /* @__PURE__ */ importing("RetryPolicyImport.fromGrpcServiceConfig", serviceConfig)
+export const fromGrpcServiceConfig = /* @__PURE__ */ importing("RetryPolicyImport.fromGrpcServiceConfig", serviceConfig)
 
 /**
  * Imports an Envoy route: an object with a `route` that has a `retry_policy`, in its own spelling or in camel case.
@@ -141,7 +134,4 @@ export const fromGrpcServiceConfig: (json: unknown) => Effect.Effect<ServiceConf
  * @category constructors
  * @since 0.1.0
  */
-export const fromEnvoyRoute: (json: unknown) => Effect.Effect<Route, InvalidOption> = /* @__PURE__ */ importing(
-  "RetryPolicyImport.fromEnvoyRoute",
-  envoyRoute
-)
+export const fromEnvoyRoute = /* @__PURE__ */ importing("RetryPolicyImport.fromEnvoyRoute", envoyRoute)

@@ -7,8 +7,7 @@ import { refuse } from "../../internal/invalidField.ts"
 import { get } from "../../internal/tryGet.ts"
 import * as RetryClassifier from "../../RetryClassifier.ts"
 import * as RetryPolicy from "../../RetryPolicy.ts"
-import { retryingIf } from "./errorNames.ts"
-import { Place } from "./importedDocument.ts"
+import { Place, retryingIf } from "./importedDocument.ts"
 import type { Imported } from "./temporalPolicy.ts"
 
 /**

@@ -5,8 +5,7 @@ import { grpcStatusOf, isGrpcStatus } from "../../internal/classification/grpcSt
 import { get } from "../../internal/tryGet.ts"
 import * as RetryClassifier from "../../RetryClassifier.ts"
 import * as RetryPolicy from "../../RetryPolicy.ts"
-import { retryingIf } from "./errorNames.ts"
-import type { Place } from "./importedDocument.ts"
+import { type Place, retryingIf } from "./importedDocument.ts"
 import type { Imported } from "./temporalPolicy.ts"
 
 /**

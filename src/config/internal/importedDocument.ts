@@ -1,4 +1,5 @@
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import {
   errorOf,
   type Fields,
@@ -8,8 +9,10 @@ import {
   refuse,
   rejectUnknownKeys
 } from "../../internal/invalidField.ts"
-import { short } from "../../internal/tryGet.ts"
+import { get, short } from "../../internal/tryGet.ts"
 import type { InvalidOption } from "../../InvalidOption.ts"
+import * as RetryClassifier from "../../RetryClassifier.ts"
+import * as RetryInfo from "../../RetryInfo.ts"
 
 /** Reads a document of another system, or fails with the path of the problem. */
 export const importing =
@@ -98,4 +101,16 @@ export class Place {
   private get fields(): Fields {
     return isObject(this.value) ? this.value : this.refuse("an object")
   }
+}
+
+/** The names of errors: their `_tag`, `name`, `type` or `code`. */
+export const isCalled = (error: unknown, names: ReadonlySet<unknown>): boolean =>
+  ["_tag", "name", "type", "code"].some((key) => names.has(get(error, key)))
+
+/** Decides which errors are retried. A veto of the error itself holds. Other facts stay: throttles, timeouts, hints. */
+export const retryingIf = (isRetried: (error: unknown) => boolean): RetryClassifier.RetryClassifier => (error) => {
+  const classified = RetryClassifier.classify(RetryClassifier.defaultClassifier, error)
+  const base = Option.getOrElse(classified, () => RetryInfo.transient)
+  if (base.safety === "No") return classified
+  return Option.some(RetryInfo.make({ ...base, safety: isRetried(error) ? "Yes" : "No" }))
 }

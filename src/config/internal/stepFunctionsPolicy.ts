@@ -2,8 +2,7 @@ import * as Option from "effect/Option"
 import * as Backoff from "../../Backoff.ts"
 import * as RetryClassifier from "../../RetryClassifier.ts"
 import * as RetryPolicy from "../../RetryPolicy.ts"
-import { isCalled, retryingIf } from "./errorNames.ts"
-import type { Place } from "./importedDocument.ts"
+import { isCalled, type Place, retryingIf } from "./importedDocument.ts"
 import type { Imported } from "./temporalPolicy.ts"
 
 /**

@@ -2,8 +2,7 @@ import * as Backoff from "../../Backoff.ts"
 import { get } from "../../internal/tryGet.ts"
 import type { RetryClassifier } from "../../RetryClassifier.ts"
 import * as RetryPolicy from "../../RetryPolicy.ts"
-import { isCalled, retryingIf } from "./errorNames.ts"
-import type { Place } from "./importedDocument.ts"
+import { isCalled, type Place, retryingIf } from "./importedDocument.ts"
 
 /**
  * A policy, and the classifier that says which errors it retries.

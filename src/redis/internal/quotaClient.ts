@@ -243,8 +243,6 @@ interface Ask {
   /** Used once. */
   readonly id: number
   readonly cost: number
-  /** Whether the caller has stopped waiting. */
-  isAbandoned: boolean
   /** How long waiting is useful, in milliseconds of the monotonic clock. */
   readonly untilMillis: number
   readonly granted: (lease: string) => void
@@ -343,7 +341,7 @@ export class QuotaClient implements Topic<QuotaReply> {
     return Effect.callback<Answer>((resume) => {
       if (this.local !== undefined) return resume(Effect.succeed("local"))
       if (this.isLineFull) return resume(Effect.succeed("refused"))
-      const ask: Ask = { isAbandoned: false, id: ++this.ids, cost, untilMillis, granted, resume }
+      const ask: Ask = { id: ++this.ids, cost, untilMillis, granted, resume }
       this.asks.add(ask)
       // Behind a request that waits for tokens, there are none.
       if (this.first === undefined) this.exchanges.signal()
@@ -353,7 +351,6 @@ export class QuotaClient implements Topic<QuotaReply> {
 
   /** The caller has stopped waiting. Tokens granted anyway go back when the response is read. */
   private leave(ask: Ask): void {
-    ask.isAbandoned = true
     this.asks.delete(ask)
     if (ask !== this.first?.ask) return
     this.first = undefined
@@ -458,7 +455,8 @@ export class QuotaClient implements Topic<QuotaReply> {
     this.first = undefined
     for (const [index, ask] of asks.entries()) {
       const wait = millis[index]!
-      if (ask.isAbandoned) {
+      if (!this.asks.has(ask)) {
+        // Its caller has stopped waiting.
         if (wait === 0) this.outbox.giveBack(leaseOf(ask))
       } else if (wait === 0) {
         answers.set(ask, "granted")
