@@ -28,9 +28,8 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { AdaptiveRateLimiter, RateLimitExceeded } from "../gates/AdaptiveRateLimiter.ts"
-import { checksOf } from "../internal/checks.ts"
+import { checksOf, rejectUnknown } from "../internal/checks.ts"
 import { errorOf, Refusal } from "../internal/invalidField.ts"
-import { inCode, validOptions } from "../internal/options.ts"
 import type { InvalidOption } from "../InvalidOption.ts"
 import type { RetryPolicy } from "../RetryPolicy.ts"
 import type { RetryQuota } from "../RetryQuota.ts"
@@ -97,7 +96,8 @@ export const fromJson = (json: unknown, options: Options = {}): Effect.Effect<Po
   Effect.try({
     try: () => {
       const check = checksOf("RetryPolicyJson.fromJson", options)
-      validOptions(check, { functions: inCode }, options)
+      check.names.add("functions")
+      rejectUnknown(check, options)
       const policy = read(json, options.functions ?? {})
       if (policy instanceof Refusal) throw errorOf(policy, check.tag)
       return policy
