@@ -70,8 +70,8 @@ const conditionOf = (policy: Place): Condition => {
   return (error, status) => chosen.some((is) => is(error, status))
 }
 
-const backOff = (given: Place): RetryPolicy.RetryPolicy => {
-  const intervals = given.value === undefined ? new Place({ base_interval: 25 }) : given
+const backOff = (place: Place): RetryPolicy.RetryPolicy => {
+  const intervals = place.value === undefined ? new Place({ base_interval: 25 }) : place
   intervals.only(["base_interval", "max_interval"])
   const longest = intervals.at("max_interval")
   const baseMillis = intervals.at("base_interval").positiveDuration()
