@@ -58,15 +58,14 @@ export const Time = Schema.Union([
   title: `A duration: ${expectedDuration}`
 })
 
+const between = (bounds: Parameters<typeof Schema.isBetween>[0], expected: string) =>
+  Schema.Finite.check(Schema.isBetween(bounds, expecting(expected)))
+
 /** A number of at least `minimum`, and at most `maximum` if there is one. */
 const atLeast = (minimum: number, maximum: number) =>
   maximum < Number.MAX_VALUE
-    ? Schema.Finite.check(
-      Schema.isBetween({ minimum, maximum }, expecting(`a number from ${minimum} to ${maximum}`))
-    )
-    : Schema.Finite.check(
-      Schema.isGreaterThanOrEqualTo(minimum, expecting(`a finite number of at least ${minimum}`))
-    )
+    ? between({ minimum, maximum }, `a number from ${minimum} to ${maximum}`)
+    : Schema.Finite.check(Schema.isGreaterThanOrEqualTo(minimum, expecting(`a finite number of at least ${minimum}`)))
 
 const whole = (minimum: number, maximum: number) => {
   const expected = expecting(`a whole number from ${minimum} to ${maximum}`)
@@ -82,10 +81,7 @@ export const count = (minimum: number) => {
   ])
 }
 
-const upToOne = (exclusiveMaximum: boolean, expected: string) =>
-  Schema.Finite.check(
-    Schema.isBetween({ minimum: 0, maximum: 1, exclusiveMinimum: true, exclusiveMaximum }, expecting(expected))
-  )
+const upToOne = { minimum: 0, maximum: 1, exclusiveMinimum: true }
 
 export const Amount = atLeast(0, Infinity)
 const Above = Schema.Finite.check(Schema.isGreaterThan(0, expecting("a finite number above 0")))
@@ -110,8 +106,8 @@ const schemas: { readonly [kind: string]: (option: Option<string, any, any>) => 
   duration: () => Time,
   positiveDuration: () => Time,
   between: ({ least, most }) => atLeast(least!, most!),
-  fraction: () => upToOne(true, "a number above 0 and below 1"),
-  weight: () => upToOne(false, "a number above 0, at most 1"),
+  fraction: () => between({ ...upToOne, exclusiveMaximum: true }, "a number above 0 and below 1"),
+  weight: () => between(upToOne, "a number above 0, at most 1"),
   whole: ({ least, most }) => whole(least!, most!),
   count: ({ least }) => count(least!),
   word: ({ of }) => Schema.Literals(of!)
