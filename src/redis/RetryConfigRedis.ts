@@ -64,14 +64,14 @@ const sharing = <Subject, V extends { readonly terms: Terms }, M extends Member<
   join: (subject: Subject, valid: V) => Effect.Effect<M, never, Scope.Scope>
 ): Sharing<Subject, M> => ({
   check: (own, shared) => {
-    const of = (resource: string) => validated({ name: resource, ...own, ...shared })
-    of("any")
-    return { of }
+    const options = (resource: string) => validated({ name: resource, ...own, ...shared })
+    options("any")
+    return options
   },
   join: (subject, options, { context, resource }) => {
     const scope = Scope.forkUnsafe(Context.get(context as Context.Context<any>, Scope.Scope))
     const own = Context.add(context, CurrentResource, resource)
-    const first = options.of(resource) as V
+    const first = options(resource) as V
     const joined = Effect.provideService(
       join(subject, first),
       Scheduler.Scheduler,
@@ -81,7 +81,7 @@ const sharing = <Subject, V extends { readonly terms: Terms }, M extends Member<
     return {
       member,
       change: (next, clock) => {
-        const { terms } = next.of(resource) as V
+        const { terms } = next(resource) as V
         if (terms.settings.key !== first.terms.settings.key) return false
         member.change(terms, clock)
         return true

@@ -46,10 +46,8 @@ export const fallbackOptions = {
   refillPerSecond: optional(amount())
 }
 
-/** The checked options of what a fleet shares. Only who made them reads them. */
-export interface FleetOptions {
-  readonly of: (resource: string) => unknown
-}
+/** The checked options of what a fleet shares, for a resource. Only who made them reads them. */
+export type FleetOptions = (resource: string) => unknown
 
 /** What a fleet shares of one resource, until it is closed. */
 export interface FleetPart {
