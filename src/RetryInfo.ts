@@ -165,13 +165,7 @@ export const notRetryable: RetryInfo = make({ safety: "No" })
 export const vetoed: RetryInfo = /* @__PURE__ */ (() => ({ ...notRetryable, vetoed: true }))()
 
 /** Whether a value is a `RetryInfo` made by {@link make}; a look-alike, such as decoded JSON, is not. */
-const isRetryInfo = (u: unknown): u is RetryInfo => {
-  try {
-    return (u as any)?.[madeHere] === true
-  } catch {
-    return false
-  }
-}
+const isRetryInfo = (u: any): u is RetryInfo => u?.[madeHere] === true
 
 /**
  * Annotations that give every error of a `Schema.TaggedError` class its facts, as Smithy's `@retryable` and `@error`

@@ -24,7 +24,6 @@
 import type * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import type * as Equal from "effect/Equal"
-import { dual } from "effect/Function"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Random from "effect/Random"
@@ -289,12 +288,7 @@ export const concat: {
     self: Schedule.Schedule<unknown, E, Err, R>,
     that: Schedule.Schedule<unknown, E2, Err2, R2>
   ): RetryPolicy<E & E2, Err | Err2, R | R2>
-} = /* @__PURE__ */ dual(2, <E, Err, R, E2, Err2, R2>(
-  self: Schedule.Schedule<unknown, E, Err, R>,
-  that: Schedule.Schedule<unknown, E2, Err2, R2>
-): RetryPolicy<E & E2, Err | Err2, R | R2> => Policy.extended(self, then(that)))
-
-const then = <E, Err, R>(that: Schedule.Schedule<unknown, E, Err, R>): Policy.Step<E, Err, R> => {
+} = /* @__PURE__ */ Policy.joint((that: Policy.AnySchedule): Policy.AnyStep => {
   const tag = "RetryPolicy.concat"
   const second = Policy.lifted(that, tag, "that")
   const after = Policy.compiledOf(second)
@@ -308,7 +302,7 @@ const then = <E, Err, R>(that: Schedule.Schedule<unknown, E, Err, R>): Policy.St
       live: compiled.live
     })
   }
-}
+})
 
 /**
  * Decides each failure by the policy that the function chooses for it. All of them count all failures.
@@ -484,19 +478,14 @@ export const mapDelay: {
     self: Schedule.Schedule<unknown, E, Err, R>,
     f: (delay: Duration.Duration, failure: Failure<E2>) => Duration.Input | undefined
   ): RetryPolicy<E & E2, Err, R>
-} = /* @__PURE__ */ dual(2, <E, Err, R, E2>(
-  self: Schedule.Schedule<unknown, E, Err, R>,
-  f: (delay: Duration.Duration, failure: Failure<E2>) => Duration.Input | undefined
-): RetryPolicy<E & E2, Err, R> => Policy.extended(self, mapping(f)))
-
-const mapping = <E>(
-  f: (delay: Duration.Duration, failure: Failure<E>) => Duration.Input | undefined
-): Policy.Step<E> => {
-  const tag = "RetryPolicy.mapDelay"
-  callable(checks(tag), "f", f, "a function from a delay and a failure to a delay")
-  const next: Adjust = (delayMillis, failing) => millisOrNone(f(Duration.millis(delayMillis), recordOf(failing)))
-  return { tag, options: named(f), change: Policy.adjusting(next) }
-}
+} = /* @__PURE__ */ Policy.joint(
+  (f: (delay: Duration.Duration, failure: Failure<any>) => Duration.Input | undefined): Policy.AnyStep => {
+    const tag = "RetryPolicy.mapDelay"
+    callable(checks(tag), "f", f, "a function from a delay and a failure to a delay")
+    const next: Adjust = (delayMillis, failing) => millisOrNone(f(Duration.millis(delayMillis), recordOf(failing)))
+    return { tag, options: named(f), change: Policy.adjusting(next) }
+  }
+)
 
 /**
  * Uses another policy after a throttle, within the limits of this one so far. The retry number keeps counting through
@@ -514,20 +503,7 @@ const mapping = <E>(
  * @category delays
  * @since 0.1.0
  */
-export const whenThrottled: {
-  <E2, Err2, R2>(
-    that: Schedule.Schedule<unknown, E2, Err2, R2>
-  ): <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>) => RetryPolicy<E & E2, Err | Err2, R | R2>
-  <E, Err, R, E2, Err2, R2>(
-    self: Schedule.Schedule<unknown, E, Err, R>,
-    that: Schedule.Schedule<unknown, E2, Err2, R2>
-  ): RetryPolicy<E & E2, Err | Err2, R | R2>
-} = /* @__PURE__ */ dual(2, <E, Err, R, E2, Err2, R2>(
-  self: Schedule.Schedule<unknown, E, Err, R>,
-  that: Schedule.Schedule<unknown, E2, Err2, R2>
-): RetryPolicy<E & E2, Err | Err2, R | R2> => Policy.extended(self, throttledTo(that)))
-
-const throttledTo = <E, Err, R>(that: Schedule.Schedule<unknown, E, Err, R>): Policy.Step<E, Err, R> => {
+export const whenThrottled: typeof concat = /* @__PURE__ */ Policy.joint((that: Policy.AnySchedule): Policy.AnyStep => {
   const tag = "RetryPolicy.whenThrottled"
   const policy = Policy.lifted(that, tag, "that")
   const throttled = Policy.compiledOf(policy)
@@ -548,7 +524,7 @@ const throttledTo = <E, Err, R>(that: Schedule.Schedule<unknown, E, Err, R>): Po
       }
     }
   }
-}
+})
 
 /** The delays of a policy as one function, if they are. */
 const delayIn = ({ adjusts, source }: Compiled): Delay | undefined =>
@@ -588,10 +564,7 @@ export const maxAttempts: {
  * @category limits
  * @since 0.1.0
  */
-export const withMaxAttempts: {
-  (attempts: number): <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>) => RetryPolicy<E, Err, R>
-  <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>, attempts: number): RetryPolicy<E, Err, R>
-} = /* @__PURE__ */ Policy.combinator(
+export const withMaxAttempts: typeof maxAttempts = /* @__PURE__ */ Policy.combinator(
   /* @__PURE__ */ Policy.value("RetryPolicy.withMaxAttempts", "maxAttempts", (check, attempts: number) => {
     const maxAttempts = check.count("maxAttempts", attempts, 1)
     return (compiled) => ({ ...lifting({ maxAttempts: Infinity })(compiled), maxAttempts })
@@ -621,14 +594,7 @@ const while_: {
     self: Schedule.Schedule<unknown, E, Err, R>,
     holds: (failure: Failure<E2>) => boolean
   ): RetryPolicy<E & E2, Err, R>
-} = /* @__PURE__ */ dual(2, <E, Err, R, E2>(
-  self: Schedule.Schedule<unknown, E, Err, R>,
-  holds: (failure: Failure<E2>) => boolean
-): RetryPolicy<E & E2, Err, R> => Policy.extended(self, whileHolds(holds)))
-
-export { while_ as while }
-
-const whileHolds = <E>(holds: (failure: Failure<E>) => boolean): Policy.Step<E> => {
+} = /* @__PURE__ */ Policy.joint((holds: (failure: Failure<any>) => boolean): Policy.AnyStep => {
   const tag = "RetryPolicy.while"
   callable(checks(tag), "holds", holds, "a function from a failure to true or false")
   const condition = (failing: Failing) => holds(recordOf(failing))
@@ -637,7 +603,9 @@ const whileHolds = <E>(holds: (failure: Failure<E>) => boolean): Policy.Step<E> 
     options: named(holds),
     change: ({ conditions = [] }) => ({ conditions: [...conditions, condition] })
   }
-}
+})
+
+export { while_ as while }
 
 /**
  * Retries only errors that the classifier reports as safe to retry.
@@ -648,7 +616,6 @@ const whileHolds = <E>(holds: (failure: Failure<E>) => boolean): Policy.Step<E> 
 export const whileRetryable = <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>): RetryPolicy<E, Err, R> =>
   Policy.extended(self, {
     tag: "RetryPolicy.whileRetryable",
-    options: undefined,
     change: ({ whileRetryable }) => typeof whileRetryable === "function" ? {} : { whileRetryable: "yes" }
   })
 
@@ -662,7 +629,6 @@ export const whileRetryable = <E, Err, R>(self: Schedule.Schedule<unknown, E, Er
 export const whileMaybeRetryable = <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>): RetryPolicy<E, Err, R> =>
   Policy.extended(self, {
     tag: "RetryPolicy.whileMaybeRetryable",
-    options: undefined,
     change: ({ whileRetryable }) => whileRetryable === "off" ? { whileRetryable: "maybe" } : {}
   })
 
@@ -682,7 +648,6 @@ export const whileMaybeRetryable = <E, Err, R>(self: Schedule.Schedule<unknown, 
 export const withMaybeRetryable = <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>): RetryPolicy<E, Err, R> =>
   Policy.extended(self, {
     tag: "RetryPolicy.withMaybeRetryable",
-    options: undefined,
     change: (compiled) => ({ ...lifting({ whileRetryable: "off" })(compiled), whileRetryable: "maybe" })
   })
 
@@ -711,10 +676,7 @@ export const deadline: {
  * @category limits
  * @since 0.1.0
  */
-export const withDeadline: {
-  (limit: Duration.Input): <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>) => RetryPolicy<E, Err, R>
-  <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>, limit: Duration.Input): RetryPolicy<E, Err, R>
-} = /* @__PURE__ */ Policy.combinator(
+export const withDeadline: typeof deadline = /* @__PURE__ */ Policy.combinator(
   /* @__PURE__ */ Policy.value("RetryPolicy.withDeadline", "deadline", (check, limit: Duration.Input) => {
     const deadlineMillis = check.positiveDuration("deadline", limit)
     return (compiled) => ({ ...lifting({ deadlineMillis: Infinity })(compiled), deadlineMillis })
@@ -730,7 +692,6 @@ export const withDeadline: {
 export const withoutDeadline = <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>): RetryPolicy<E, Err, R> =>
   Policy.extended(self, {
     tag: "RetryPolicy.withoutDeadline",
-    options: undefined,
     change: lifting({ deadlineMillis: Infinity })
   })
 
@@ -749,7 +710,6 @@ export const outermostOnly = <E, Err, R>(self: Schedule.Schedule<unknown, E, Err
   shared.marking = true
   return Policy.extended(self, {
     tag: "RetryPolicy.outermostOnly",
-    options: undefined,
     change: () => ({ outermostOnly: isNested })
   })
 }
@@ -847,10 +807,21 @@ export const requires: {
     self: Schedule.Schedule<unknown, E, Err, R>,
     gate: Context.Key<I, S>
   ): RetryPolicy<E, Err | Refusal<S>, R | I>
-} = /* @__PURE__ */ dual(2, <E, Err, R, I, S extends Gated>(
-  self: Schedule.Schedule<unknown, E, Err, R>,
-  gate: Context.Key<I, S>
-): RetryPolicy<E, Err | Refusal<S>, R | I> => Policy.extended(self, requiring(gate)))
+} = /* @__PURE__ */ Policy.joint((gate: Context.Key<any, Gated>): Policy.AnyStep => {
+  const tag = "RetryPolicy.requires"
+  const key = keyOf(gate)
+  if (key === undefined) {
+    checks(tag).reject("gate", gate, "a gate: a service made by SendGate.Service, or of the library")
+  }
+  return {
+    tag,
+    options: gateNamed(key, get(gate, "name")),
+    change: ({ adaptive, gates }) => ({
+      gates: gates.includes(gate) ? gates : [...gates, gate],
+      adaptive: adaptive || key === "effect-retry/AdaptiveRateLimiter"
+    })
+  }
+})
 
 /**
  * A service that is a gate, or has one.
@@ -869,22 +840,6 @@ export type Gated = SendGate<unknown> | { readonly gate: SendGate<unknown> | und
 export type Refusal<S> = S extends SendGate<infer E> ? E
   : S extends { readonly gate: SendGate<infer E> | undefined } ? E
   : never
-
-const requiring = <I, S extends Gated>(gate: Context.Key<I, S>): Policy.Step<unknown, Refusal<S>, I> => {
-  const tag = "RetryPolicy.requires"
-  const key = keyOf(gate)
-  if (key === undefined) {
-    checks(tag).reject("gate", gate, "a gate: a service made by SendGate.Service, or of the library")
-  }
-  return {
-    tag,
-    options: gateNamed(key, get(gate, "name")),
-    change: ({ adaptive, gates }) => ({
-      gates: gates.includes(gate) ? gates : [...gates, gate],
-      adaptive: adaptive || key === "effect-retry/AdaptiveRateLimiter"
-    })
-  }
-}
 
 const keyOf = (gate: unknown): string | undefined => get(gate, GateKeyed) as string | undefined
 
@@ -926,21 +881,11 @@ export const provided: {
     self: Schedule.Schedule<unknown, E, Err, R>,
     layer: Layer.Layer<ROut, E2, RIn>
   ): RetryPolicy<E, Err | E2, Exclude<R, ROut> | RIn>
-} = /* @__PURE__ */ dual(2, <E, Err, R, ROut, E2, RIn>(
-  self: Schedule.Schedule<unknown, E, Err, R>,
-  layer: Layer.Layer<ROut, E2, RIn>
-): RetryPolicy<E, Err | E2, Exclude<R, ROut> | RIn> =>
-  Policy.extended<E, Err, Exclude<R, ROut>, unknown, E2, RIn>(
-    self as Schedule.Schedule<unknown, E, Err, Exclude<R, ROut>>,
-    providing(layer)
-  ))
-
-const providing = <ROut, E2, RIn>(layer: Layer.Layer<ROut, E2, RIn>): Policy.Step<unknown, E2, RIn> => {
+} = /* @__PURE__ */ Policy.joint((layer: Layer.Layer<any, unknown>): Policy.AnyStep => {
   const tag = "RetryPolicy.provided"
   if (!Layer.isLayer(layer)) checks(tag).reject("layer", layer, "a layer, such as RetryQuota.layer()")
   // The type of the policy asks for what the layer needs.
-  // @effect-diagnostics-next-line unsafeEffectTypeAssertion:off
-  const own = building(layer as Layer.Layer<ROut, E2>)
+  const own = building(layer)
   return {
     tag,
     options: new Opaque(layer, "<layer>"),
@@ -950,7 +895,7 @@ const providing = <ROut, E2, RIn>(layer: Layer.Layer<ROut, E2, RIn>): Policy.Ste
       return { services, source: typeof source === "function" ? source : sourced(source, services) }
     }
   }
-}
+})
 
 /**
  * The limits of a policy.

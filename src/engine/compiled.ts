@@ -45,7 +45,7 @@ export interface Services {
 export interface Surrounding extends Failing {
   readonly run: Run
   /** When it began, and its deadline, in milliseconds of the monotonic clock. */
-  readonly startMillis: number
+  readonly startMillis: number | undefined
   readonly deadlineAtMillis: number
   /** Whether what is around it is certain without its retry: then nothing inside waits for tokens. */
   readonly isIdle?: boolean | undefined
@@ -56,6 +56,8 @@ export interface Surrounding extends Failing {
 /** What decides inside a policy: a schedule, or several policies. It has the policy accept or refuse. */
 export interface Source {
   readonly begin: (around: Surrounding) => () => Answer
+  /** Whether it matters when it begins, since a policy inside may have a deadline. Default `true`. */
+  readonly isTimed?: boolean
   /** The limits of several policies together. */
   readonly limited?: Limited | undefined
   /** The same without some limits of the policies, where they are limits of the whole. */
@@ -114,6 +116,10 @@ export const free: Omit<Compiled, "nodes" | "source"> = {
   live: undefined
 }
 
+/** Whether it matters when a policy begins: it, or what is inside, may have a deadline. */
+export const isTimed = ({ deadlineMillis, live, source }: Compiled): boolean =>
+  deadlineMillis !== Infinity || live !== undefined || (typeof source !== "function" && source.isTimed !== false)
+
 /** Parts with changes, even if they are looked up later. */
 export const changed = (compiled: Compiled, change: (compiled: Compiled) => Partial<Compiled>): Compiled => {
   const { live } = compiled
@@ -121,22 +127,20 @@ export const changed = (compiled: Compiled, change: (compiled: Compiled) => Part
   return live === undefined ? next : { ...next, live: (context) => changed(live(context), change) }
 }
 
-/** The dearer of each, by class. */
+/** One of two costs, by class. */
+const either = (pick: typeof Math.max, one: Cost, other: Cost): Cost => ({
+  cost: pick(one.cost, other.cost),
+  timeoutCost: pick(one.timeoutCost, other.timeoutCost),
+  throttlingCost: pick(one.throttlingCost, other.throttlingCost),
+  longPolling: pick(Number(one.longPolling), Number(other.longPolling)) > 0
+})
+
+/** The dearer of each. */
 export const dearest = (one: Cost | undefined, other: Cost | undefined): Cost | undefined =>
-  one === undefined || other === undefined ? one ?? other : {
-    cost: Math.max(one.cost, other.cost),
-    timeoutCost: Math.max(one.timeoutCost, other.timeoutCost),
-    throttlingCost: Math.max(one.throttlingCost, other.throttlingCost),
-    longPolling: one.longPolling || other.longPolling
-  }
+  one && other ? either(Math.max, one, other) : one ?? other
 
 const cheapest = (one: Cost | undefined, other: Cost | undefined): Cost | undefined =>
-  one === undefined || other === undefined ? undefined : {
-    cost: Math.min(one.cost, other.cost),
-    timeoutCost: Math.min(one.timeoutCost, other.timeoutCost),
-    throttlingCost: Math.min(one.throttlingCost, other.throttlingCost),
-    longPolling: one.longPolling && other.longPolling
-  }
+  one && other && either(Math.min, one, other)
 
 /** The stricter of each: what holds while both do. */
 export const meet = (one: Limited, other: Limited): Limited => ({

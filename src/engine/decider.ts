@@ -1,11 +1,10 @@
 import * as Effect from "effect/Effect"
 import type * as Random from "effect/Random"
-import { shared } from "../internal/shared.ts"
 import { warnTooSmall } from "../internal/sharing.ts"
 import type { RetryDecision, Stop, StopReason } from "../RetryDecision.ts"
 import type { RetryInfo } from "../RetryInfo.ts"
 import type { Ask, Shortage } from "../RetryQuotaStore.ts"
-import type { Answer, Compiled } from "./compiled.ts"
+import { type Answer, type Compiled, isTimed } from "./compiled.ts"
 import { type Delay, delayOf, type Failing, hintTooLong } from "./delay.ts"
 import { type Offer, Repetition, type Run } from "./run.ts"
 import { verdictOf } from "./verdict.ts"
@@ -27,7 +26,7 @@ const inner: Delay = (failing) => (failing as Decider).delayMillis
 export class Decider implements Failing, Offer {
   readonly compiled: Compiled
   /** When it began, if that matters, and its own deadline, in milliseconds of the monotonic clock. */
-  readonly startMillis: number
+  readonly startMillis: number | undefined
   readonly deadlineAtMillis: number
   attempt = 0
   step = 0
@@ -39,8 +38,8 @@ export class Decider implements Failing, Offer {
   reason: StopReason = "schedule"
   holdMillis = 0
   /** How the policies inside decide, and what they have decided. */
-  private inside: (() => Answer) | undefined = undefined
-  private accepted: Offer | undefined = undefined
+  declare private inside: (() => Answer) | undefined
+  declare private accepted: Offer | undefined
 
   constructor(policy: Compiled, readonly run: Run, startMillis?: number, untilMillis = Infinity) {
     const found = policy.live?.(run.environment.services) ?? policy
@@ -48,11 +47,11 @@ export class Decider implements Failing, Offer {
     const compiled = this.compiled = run instanceof Repetition
       ? { ...found, whileRetryable: "off", outermostOnly: false }
       : found
-    this.startMillis = startMillis ?? (isTimed(compiled) ? run.environment.nowMillis : 0)
+    this.startMillis = startMillis ?? (isTimed(compiled) ? run.environment.nowMillis : undefined)
     this.deadlineAtMillis = Math.min(
       untilMillis,
       run.environment.propagated?.deadlineAtMillis ?? Infinity,
-      this.startMillis + compiled.deadlineMillis
+      this.endsAfter(compiled.deadlineMillis)
     )
   }
 
@@ -61,9 +60,13 @@ export class Decider implements Failing, Offer {
   }
 
   get untilMillis(): number {
-    const { accepted, deadlineAtMillis, compiled, startMillis } = this
+    const { accepted, deadlineAtMillis, compiled } = this
     const { deadlineMillis } = compiled.source.limited ?? compiled
-    return Math.min(deadlineAtMillis, accepted?.untilMillis ?? startMillis + deadlineMillis)
+    return Math.min(deadlineAtMillis, accepted?.untilMillis ?? this.endsAfter(deadlineMillis))
+  }
+
+  private endsAfter(millis: number): number {
+    return (this.startMillis ?? 0) + millis
   }
 
   /** It may have begun after some attempts. */
@@ -96,13 +99,24 @@ export class Decider implements Failing, Offer {
 
   /** Whether it would retry: retryable, attempts, quota, delay, deadline, in this order. */
   decides(): Answer {
+    return this.counts() && this.affords()
+  }
+
+  /** Counts the failure. Whether it would retry, before anything is asked. */
+  counts(): boolean {
     const { compiled, run } = this
     this.attempt++
     this.step++
     const verdict = verdictOf(compiled, this, isNestedIn(compiled, run))
     if (typeof verdict !== "number") return this.refuses(verdict)
     this.cost = verdict
-    return typeof compiled.source === "function" ? this.priced() : chain(this.steps(), (goes) => goes && this.priced())
+    return true
+  }
+
+  /** The rest of the decision. */
+  affords(): Answer {
+    const inside = this.steps()
+    return inside === true ? this.priced() : chain(inside, (goes) => goes && this.priced())
   }
 
   /** Asks what decides inside, if anything does. */
@@ -204,10 +218,6 @@ export class Decider implements Failing, Offer {
       this.refuses("deadline")
   }
 }
-
-/** Whether it matters when a policy begins: it, or what is inside, may have a deadline. */
-export const isTimed = ({ deadlineMillis, source }: Compiled): boolean =>
-  deadlineMillis !== Infinity || (typeof source !== "function" && shared.timed === true)
 
 /** Whether it does not retry because another run around it does. */
 const isNestedIn = ({ outermostOnly }: Compiled, { environment }: Run): boolean =>

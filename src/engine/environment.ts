@@ -46,41 +46,28 @@ const isUnseenBy = ({ onAttempt, onCall, onSend }: RetryObserver, propagated: Pr
 
 /** Everything a call needs to know about its surroundings. Randomness and classifier are read when needed. */
 export class CallEnvironment {
-  readonly clock: Clock.Clock
-  readonly store: RetryQuotaStore | undefined
-  readonly classifier: RetryClassifier
-  readonly random: Random.Random
-  readonly observer: RetryObserver
+  readonly clock = Context.get(this.context, Clock.Clock)
+  readonly store: RetryQuotaStore | undefined = this.quota?.store
+  readonly classifier = Context.get(this.context, CurrentClassifier)
+  readonly random = Context.get(this.context, Random.Random)
+  readonly observer = observerOf(this.context)
   /** The metadata of the schedule around the call, if any. */
-  readonly metadata: Schedule.Metadata | undefined
-  /** Only the quota and gates need to know about a first send; if it is quiet, only the quota. */
-  readonly isUnseen: boolean
-  readonly isQuiet: boolean
+  readonly metadata = Context.getOrUndefined(this.context, Schedule.CurrentMetadata)
   /** What sends say to other processes; `undefined` if nothing. */
-  readonly propagated: PropagatedContext | undefined
+  readonly propagated = propagatedIn(this.context)
+  /** Only the quota and gates need to know about a first send; if it is quiet, only the quota. */
+  readonly isUnseen = isUnseenBy(this.observer, this.propagated)
+  readonly isQuiet: boolean = this.isUnseen && this.gates.length === 0 && !this.store?.firstAttemptCost
   /** The context inside a send: it says that the outer call accounts for it. */
-  readonly inside: AnyContext
-  /** Where the policy finds what it needs: the context, with the services that the policy brings. */
-  readonly services: AnyContext
+  readonly inside: AnyContext = Context.add(this.context, CurrentScope, new SendScope(this))
 
   constructor(
     readonly context: AnyContext,
-    quota: RetryQuota["Service"] | undefined,
+    private readonly quota: RetryQuota["Service"] | undefined,
     readonly gates: ReadonlyArray<SendGate>,
-    services = context
-  ) {
-    this.services = services
-    this.clock = Context.get(context, Clock.Clock)
-    const store = this.store = quota?.store
-    this.classifier = Context.get(context, CurrentClassifier)
-    this.random = Context.get(context, Random.Random)
-    this.observer = observerOf(context)
-    this.metadata = Context.getOrUndefined(context, Schedule.CurrentMetadata)
-    this.propagated = propagatedIn(context)
-    this.isUnseen = isUnseenBy(this.observer, this.propagated)
-    this.isQuiet = this.isUnseen && gates.length === 0 && !store?.firstAttemptCost
-    this.inside = Context.add(context, CurrentScope, new SendScope(this))
-  }
+    /** Where the policy finds what it needs: the context, with the services that the policy brings. */
+    readonly services = context
+  ) {}
 
   /** Milliseconds of the monotonic clock, unaffected by changes to the wall clock. */
   get nowMillis(): number {
@@ -125,19 +112,13 @@ interface Sent {
  * (`shared.marking`): it costs as much as all the rest of a run that succeeds.
  */
 export class SendScope {
-  /** The fiber of the send; `undefined` once it has ended, or if nothing asks about sends. */
-  private fiber: AnyFiber | undefined
-  readonly sent: Sent | undefined
-
   constructor(
     /** The surroundings of the run. */
     readonly environment: CallEnvironment,
-    fiber?: AnyFiber,
-    sent?: Sent
-  ) {
-    this.fiber = fiber
-    this.sent = sent
-  }
+    /** The fiber of the send; `undefined` once it has ended, or if nothing asks about sends. */
+    private fiber: AnyFiber | undefined = undefined,
+    readonly sent: Sent | undefined = undefined
+  ) {}
 
   /**
    * Whether the send is running. A fiber forked inside it that outlives it is no longer inside, however the send ended.

@@ -238,6 +238,18 @@ const stopped = (run: Driven): any =>
     (exit) => exit._tag === "Failure" ? run.ends(exit, current()) as any : undefined
   )
 
+/**
+ * Whether a schedule begins with a constant, as those of Effect do that are not made of several: then no policy begins with
+ * it. All others may have one inside.
+ */
+export const isConstant = (schedule: Schedule.Schedule<any, any, any, any>): boolean => {
+  const args = "~effect/Effect/args"
+  const mapped = (Effect.map(Effect.void, String) as any)[A]
+  let begun = (schedule as any).step
+  while (Effect.isEffect(begun?.[args]) && (begun[A] ?? mapped) === mapped) begun = begun[args]
+  return begun?._tag === "Success"
+}
+
 type Probe = Schedule.Schedule<undefined>
 
 /** Learns the texts from a retry, and checks that one is seen as it should be: begun, two sends, ended, once each. */

@@ -6,11 +6,11 @@ import type * as Exit from "effect/Exit"
 import * as Schedule from "effect/Schedule"
 import { type AnyContext, shared } from "../internal/shared.ts"
 import type { Stop } from "../RetryDecision.ts"
-import type { Answer, Compiled } from "./compiled.ts"
-import { Decider, isTimed } from "./decider.ts"
+import { type Answer, type Compiled, isTimed } from "./compiled.ts"
+import { Decider } from "./decider.ts"
 import { type AnyFiber, type CallEnvironment, current, CurrentScope, environmentOf, fresh } from "./environment.ts"
 import { infoOf, Run } from "./run.ts"
-import { earn, failing, framed, guarded, send, settling } from "./send.ts"
+import { earn, failing, framed, guarded, send } from "./send.ts"
 import { isFinal } from "./verdict.ts"
 import { after, type AnyEffect } from "./wait.ts"
 
@@ -20,7 +20,9 @@ export type OrElse = (error: any, stop: Stop) => AnyEffect
 /** A run under our own loop, from its first failure on. */
 export class Loop {
   protected readonly run: Run
+  /** A send, and what comes after a delay: kept, since they are the same for each retry. */
   private sent: AnyEffect | undefined = undefined
+  private next: (() => AnyEffect) | undefined = undefined
   /** The last delay. */
   private delay = Duration.zero
   /** When the last send failed, how long after the first failure, and after the failure before it. */
@@ -86,7 +88,8 @@ export class Loop {
     if (!goes) return ending(decider, cause, this.orElse)
     const wait = decider.retries()
     this.delay = Duration.millis(decider.delayMillis)
-    return Effect.flatMap(after(wait, run.environment.clock.sleep(this.delay)), () => this.send(current()))
+    this.next ??= () => this.send(current())
+    return Effect.flatMap(after(wait, run.environment.clock.sleep(this.delay)), this.next)
   }
 
   private send(fiber: AnyFiber): AnyEffect {
@@ -113,7 +116,10 @@ export class Loop {
   private leaving(fiber: AnyFiber): AnyEffect {
     fiber.setContext(this.inside(fiber))
     this.run.sent()
-    this.sent ??= settling(this.self, (value) => this.succeed(value), (error, cause) => this.fail(error, cause))
+    this.sent ??= Effect.matchCauseEffect(this.self, {
+      onSuccess: (value) => this.succeed(value),
+      onFailure: (cause) => failing(cause, failed, this)
+    })
     return framed(this.sent, fiber)
   }
 
@@ -126,7 +132,7 @@ export class Loop {
     return after(this.run.succeeded(value), Effect.succeed(value))
   }
 
-  private fail(error: unknown, cause: Cause.Cause<unknown>): AnyEffect {
+  fail(error: unknown, cause: Cause.Cause<unknown>): AnyEffect {
     this.arrive()
     const wait = this.run.failed(error)
     return wait === undefined ? this.decide(cause) : Effect.flatMap(wait, () => this.decide(cause))
@@ -157,6 +163,8 @@ export class Loop {
   }
 }
 
+const failed = (error: unknown, cause: Cause.Cause<unknown>, loop: Loop): AnyEffect => loop.fail(error, cause)
+
 /** The end of a run that is not retried. A polling run is held back first. */
 const ending = (decider: Decider, cause: Cause.Cause<unknown>, orElse: OrElse | undefined): AnyEffect => {
   const { run } = decider
@@ -185,26 +193,23 @@ const back = (fiber: AnyFiber): CallEnvironment => {
 }
 
 /** Continues after the failure of a first send that ran bare or in a guard, in a run that begins only now. */
-const handling = (self: AnyEffect, compiled: Compiled, orElse: OrElse | undefined) => {
-  const failed = (
-    error: unknown,
-    cause: Cause.Cause<unknown>,
-    environment: CallEnvironment,
-    startMillis: number | undefined
-  ): AnyEffect => {
-    const info = infoOf(environment, error)
-    // The reason would be lost.
-    if (orElse === undefined && environment.observer.onStop === undefined && isFinal(compiled.whileRetryable, info)) {
-      return Effect.failCause(cause)
-    }
-    const run = new Run(environment)
-    const decider = new Decider(compiled, run, startMillis)
-    run.record(error, info)
-    const answer = decider.answers()
-    return answer === false ? ending(decider, cause, orElse) : new Loop(self, decider, orElse).proceeds(answer, cause)
+const handling = (self: AnyEffect, compiled: Compiled, orElse: OrElse | undefined) =>
+(
+  error: unknown,
+  cause: Cause.Cause<unknown>,
+  environment: CallEnvironment,
+  startMillis: number | undefined
+): AnyEffect => {
+  const info = infoOf(environment, error)
+  // The reason would be lost.
+  if (orElse === undefined && environment.observer.onStop === undefined && isFinal(compiled.whileRetryable, info)) {
+    return Effect.failCause(cause)
   }
-  return (environment: CallEnvironment, startMillis: number | undefined, cause: Cause.Cause<unknown>): AnyEffect =>
-    failing(cause, failed, environment, startMillis)
+  const run = new Run(environment)
+  const decider = new Decider(compiled, run, startMillis)
+  run.record(error, info)
+  const answer = decider.answers()
+  return answer === false ? ending(decider, cause, orElse) : new Loop(self, decider, orElse).proceeds(answer, cause)
 }
 
 /** Retries an effect: its first send runs bare or in a guard, and nothing else is set up until it fails. */
@@ -216,14 +221,15 @@ export const retrying = (self: AnyEffect, compiled: Compiled, orElse?: OrElse): 
   if (live !== undefined) {
     return Effect.withFiber(({ context }) => retrying(self, live(environmentOf(context).services), orElse))
   }
+  const timed = isTimed(compiled)
   const failed = handling(self, compiled, orElse)
   const bare = (startMillis?: number) =>
     Effect.matchCauseEffect(self, {
       onSuccess: quietly,
-      onFailure: (cause) => failed(back(current()), startMillis, cause)
+      onFailure: (cause) => failing(cause, failed, back(current()), startMillis)
     })
   const caught = (startMillis?: number) =>
-    Effect.catchCause(self, (cause) => failed(environmentOf(current().context), startMillis, cause))
+    Effect.catchCause(self, (cause) => failing(cause, failed, environmentOf(current().context), startMillis))
   // Those are kept of calls for which it does not matter when they begin.
   let bareKept: AnyEffect | undefined
   let caughtKept: AnyEffect | undefined
@@ -233,13 +239,13 @@ export const retrying = (self: AnyEffect, compiled: Compiled, orElse?: OrElse): 
     const environment = environmentOf(fiber.context)
     if (environment.isUnseen && environment.metadata === undefined && !shared.marking) {
       if (environment.isQuiet) {
-        const body = isTimed(compiled) ? bare(environment.nowMillis) : bareKept ??= bare()
+        const body = timed ? bare(environment.nowMillis) : bareKept ??= bare()
         // An interruption skips restoring the context: then finalizers see the mark of the run, up to the next scope. A
         // frame for this send too would add a third to the time of a success.
         fiber.setContext(environment.inside)
         return body
       }
-      void framed(isTimed(compiled) ? caught(environment.nowMillis) : caughtKept ??= caught(), fiber)
+      void framed(timed ? caught(environment.nowMillis) : caughtKept ??= caught(), fiber)
       return guarded(self, environment, fiber)
     }
     const { onCall } = environment.observer

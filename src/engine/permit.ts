@@ -39,18 +39,15 @@ const both = (first: Reservation, second: Reservation): Reservation => {
 
 /** How a send ended, for the gates it passed. */
 class SendOutcome implements Outcome {
-  readonly _tag: Outcome["_tag"]
   private cachedInfo: Option.Option<RetryInfo> | undefined = undefined
   private now = -1
 
   constructor(
-    tag: Outcome["_tag"],
+    readonly _tag: Outcome["_tag"],
     readonly error: unknown,
     readonly value: unknown,
     private readonly environment: CallEnvironment
-  ) {
-    this._tag = tag
-  }
+  ) {}
 
   get info(): RetryInfo | undefined {
     if (this._tag !== "Failure") return undefined
@@ -83,9 +80,9 @@ const settle = (pass: Pass, outcome: Outcome | undefined): void =>
  */
 export class Permit implements Send {
   state: "taken" | "sent" | "returned" | "spent" | "canceled" = "taken"
-  /** Settles it if its fiber ends, and holds what else that fiber does. */
-  fiberScope: FiberScope | undefined = undefined
-  below: Permit | undefined = undefined
+  /** Settles it if its fiber ends, and holds what else that fiber does: few permits have one. */
+  declare fiberScope: FiberScope | undefined
+  declare below: Permit | undefined
   reservation: Reservation | undefined = undefined
   /** Of the gates that it has passed so far. */
   passes: Array<Pass> | undefined = undefined

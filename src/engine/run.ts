@@ -34,7 +34,7 @@ export interface Offer extends Limits {
 interface Within {
   readonly fiber: AnyFiber
   readonly depth: number
-  readonly startMillis: number
+  readonly startMillis: number | undefined
   readonly deadlineAtMillis: number
 }
 
@@ -107,7 +107,7 @@ export class Run {
   limits: Limits | undefined = undefined
   /** Whether a caller that the quota refuses is held back, whatever the policy says. */
   declare longPolling: boolean | undefined
-  private scope: SendScope | undefined = undefined
+  declare private scope: SendScope | undefined
 
   constructor(public environment: CallEnvironment) {}
 

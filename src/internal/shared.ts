@@ -10,8 +10,6 @@ export interface Shared {
    * their context: `engine/environment.ts`.
    */
   marking: boolean
-  /** Set by the first policy with a deadline: from then on it matters when a call with a schedule of another begins. */
-  timed?: boolean
   /** How many layers of observers have been built: each has a key of its own. */
   layers?: number
 }

@@ -22,7 +22,7 @@ import * as DurableClock from "effect/workflow/DurableClock"
 import * as Workflow from "effect/workflow/Workflow"
 import { WorkflowInstance } from "effect/workflow/WorkflowEngine"
 import type { WorkflowEngine } from "effect/workflow/WorkflowEngine"
-import type { Compiled } from "../engine/compiled.ts"
+import { type Compiled, isTimed } from "../engine/compiled.ts"
 import { compiledFrom } from "../engine/policy/policy.ts"
 import { checksOf, rejectUnknown } from "../internal/checks.ts"
 import type { Refused } from "../internal/refused.ts"
@@ -194,10 +194,6 @@ const calling = (activity: AnyActivity, compiled: Compiled, orElse: OrElse, thre
       yield* wait(`${activity.name}/retry/${failures.length}`, sent, thresholdMillis)
     }
   })
-
-/** Whether it may matter when a call begins. Every replay has the same answer. */
-const isTimed = ({ deadlineMillis, live, source }: Compiled): boolean =>
-  deadlineMillis !== Infinity || live !== undefined || typeof source !== "function"
 
 /** When the call began, in whichever process that was. */
 const startOf = ({ name }: AnyActivity) =>

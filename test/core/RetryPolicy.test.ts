@@ -26,6 +26,7 @@ import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
 import { delayOf } from "../../src/engine/delay.ts"
 import { compiledOf } from "../../src/engine/policy/policy.ts"
+import { countedClock } from "../reliability/utils/clocks.ts"
 import { constantRandom, Terminal, Throttled, TimedOut, Transient, Unsure } from "../utils/call.ts"
 
 type AnyPolicy = RetryPolicy.RetryPolicy<any, any, any>
@@ -246,26 +247,73 @@ describe("RetryPolicy", () => {
       }))
 
     describe("deadline", () => {
-      const policy = Backoff.fixed("1 second").pipe(RetryPolicy.deadline("10 seconds"))
+      const timely = Backoff.fixed("1 second").pipe(RetryPolicy.deadline("10 seconds"))
+      const hidden = Schedule.max([timely, Schedule.forever])
       const drivers = { "Effect.retry": Effect.retry, withRetry } as const
+      const places: { readonly [place: string]: Schedule.Schedule<unknown, never> } = {
+        "a policy": timely,
+        "a policy in a schedule": hidden,
+        "a joined policy": RetryPolicy.max([timely, RetryPolicy.immediate]),
+        "either of two policies": RetryPolicy.min([RetryPolicy.never, timely]),
+        "a joined schedule": RetryPolicy.max([RetryPolicy.immediate, hidden]),
+        "a joined policy in a schedule": Schedule.max([
+          RetryPolicy.max([timely, RetryPolicy.immediate]),
+          Schedule.forever
+        ]),
+        "a policy that another follows": RetryPolicy.concat(timely, RetryPolicy.never),
+        "a policy in a changed schedule": Schedule.while(Schedule.passthrough(timely), () => Effect.succeed(true)),
+        "a schedule made late": Schedule.fromStep(Effect.flatMap(Effect.succeed(1), () => Schedule.toStep(timely))),
+        "a concatenated schedule": RetryPolicy.max([
+          Schedule.concat(timely, Schedule.recurs(0)),
+          RetryPolicy.immediate
+        ]),
+        "a chosen policy": RetryPolicy.choose(() => timely),
+        "a joined choice": RetryPolicy.max([RetryPolicy.choose(() => hidden), RetryPolicy.immediate])
+      }
 
       for (const [form, run] of Object.entries(drivers) as ReadonlyArray<[string, typeof Effect.retry]>) {
-        for (const [first, sends] of [[8999, 2], [9000, 1], [20_000, 1]] as const) {
-          it.effect(`${form}: a first attempt of ${first} ms leaves time for ${sends} attempts in all`, () =>
-            Effect.gen(function*() {
-              const times: Array<number> = []
-              const call = Effect.gen(function*() {
-                times.push(yield* Clock.currentTimeMillis)
-                yield* Effect.sleep(first)
-                return yield* transient
-              })
-              const fiber = yield* Effect.forkChild(Effect.exit(run(call, policy)))
-              yield* TestClock.adjust("1 minute")
-              yield* Fiber.join(fiber)
-              assert.strictEqual(times.length, sends)
-            }))
+        for (const [place, policy] of Object.entries(places)) {
+          for (const [first, sends] of [[8999, 2], [9000, 1], [20_000, 1]] as const) {
+            it.effect(`${form}: a first attempt of ${first} ms leaves time for ${sends} attempts in all: ${place}`, () =>
+              Effect.gen(function*() {
+                yield* TestClock.adjust("1 hour")
+                const times: Array<number> = []
+                const call = Effect.gen(function*() {
+                  times.push(yield* Clock.currentTimeMillis)
+                  yield* Effect.sleep(first)
+                  return yield* transient
+                })
+                const fiber = yield* Effect.forkChild(Effect.exit(run(call, policy as typeof timely)))
+                yield* TestClock.adjust("1 minute")
+                yield* Fiber.join(fiber)
+                assert.strictEqual(times.length, sends)
+              }))
+          }
         }
       }
+
+      it.effect("reads no clock for a success where nothing has one, though policies that have one exist", () =>
+        Effect.gen(function*() {
+          const clock = yield* countedClock
+          const joined = RetryPolicy.max([
+            awsStandard,
+            Backoff.fixed(1),
+            RetryPolicy.min([awsStandard, Backoff.fixed(2)])
+          ])
+          const plain = RetryPolicy.max([
+            awsStandard,
+            Schedule.recurs(5),
+            Schedule.exponential(1),
+            Schedule.jittered(Schedule.spaced(1))
+          ])
+          const followed = joined.pipe(RetryPolicy.concat(awsStandard), RetryPolicy.withMaxAttempts(9))
+          for (const policy of [awsStandard, joined, plain, followed]) {
+            assert.strictEqual(yield* clock.provide(withRetry(Effect.succeed(1), policy)), 1)
+            assert.strictEqual(clock.readings, 0)
+          }
+          yield* clock.provide(withRetry(Effect.succeed(1), RetryPolicy.max([awsStandard, timely])))
+          assert.strictEqual(clock.readings, 1)
+        }).pipe(Effect.provide(RetryQuota.layer())))
 
       it.effect("ends the call when the retry could not begin in time, without sleeping", () =>
         Effect.gen(function*() {

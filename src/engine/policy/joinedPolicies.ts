@@ -3,6 +3,7 @@ import {
   type Ask,
   changed,
   type Compiled,
+  isTimed,
   join,
   limitsOf,
   meet,
@@ -18,29 +19,7 @@ import { joined } from "./providedPolicy.ts"
 /** One of several policies in a run. */
 class Voter extends Decider {
   /** Whether what is around it is certain without its retry: then it waits for no tokens. */
-  isIdle: boolean | undefined = undefined
-  private isCounting = false
-
-  /** Counts the failure. Whether it would retry, before anything is asked. */
-  counts(): boolean {
-    this.isCounting = true
-    const goes = this.decides() === true
-    this.isCounting = false
-    return goes
-  }
-
-  /** The rest of the decision. */
-  affords(): Answer {
-    return chain(this.steps(), (goes) => goes && this.priced())
-  }
-
-  protected override steps(): Answer {
-    return this.isCounting || super.steps()
-  }
-
-  protected override priced(): Answer {
-    return this.isCounting || super.priced()
-  }
+  declare isIdle: boolean | undefined
 
   protected override asked(ask: Ask): Answer {
     const waits = this.run.environment.store!.onExceeded === "wait"
@@ -124,6 +103,7 @@ export const joining = (op: "max" | "min", of: ReadonlyArray<Compiled>): Source 
       })
     }
   },
+  isTimed: of.some(isTimed),
   limited: of.map(limitsOf).reduce(op === "max" ? meet : join),
   lifted: (free) => joining(op, of.map((compiled) => changed(compiled, lifting(free))))
 })
@@ -167,6 +147,7 @@ export const following = (first: Compiled, second: Compiled): Source => ({
       })
     return next
   },
+  isTimed: isTimed(first),
   limited: sequence(limitsOf(first), limitsOf(second))
 })
 

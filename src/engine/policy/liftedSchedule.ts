@@ -5,13 +5,14 @@ import * as Schedule from "effect/Schedule"
 import { catchDone } from "../../internal/requiresEffect4.ts"
 import type { Source, Surrounding } from "../compiled.ts"
 import type { AnyFiber } from "../environment.ts"
-import { depthOf } from "../frames.ts"
+import { depthOf, isConstant } from "../frames.ts"
 import { CurrentOffers, Offers } from "../run.ts"
 
 type Step = (now: number, error: unknown) => Pull.Pull<[unknown, Duration.Duration], unknown, unknown, unknown>
 
 /** Any schedule as the source of a policy. Policies in it find the run, and offer instead of paying on their own. */
 export const lifting = (schedule: Schedule.Schedule<any, any, any, any>): Source => ({
+  isTimed: !isConstant(schedule),
   begin: (around) => {
     let step: Step | undefined
     return () =>

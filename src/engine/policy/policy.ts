@@ -1,11 +1,11 @@
 import * as Equal from "effect/Equal"
+import { dual } from "effect/Function"
 import * as Hash from "effect/Hash"
 import { NodeInspectSymbol } from "effect/Inspectable"
 import * as Schedule from "effect/Schedule"
 import { type Checks, checks, checksOf, rejectUnknown } from "../../internal/checks.ts"
 import { Opaque } from "../../internal/format.ts"
 import { isObject } from "../../internal/invalidField.ts"
-import { shared } from "../../internal/shared.ts"
 import { get } from "../../internal/tryGet.ts"
 import { changed, type Compiled, free, type Node, type RetryDecision } from "../compiled.ts"
 import type { Adjust, Jitter } from "../delay.ts"
@@ -80,10 +80,8 @@ const Proto: object = /* @__PURE__ */ Object.assign(
 )
 
 /** The policy that compiles to this. Its type is claimed here, and nowhere else. */
-export const fromCompiled = <E, Err, R>(compiled: Compiled): Policy<E, Err, R> => {
-  if (compiled.deadlineMillis !== Infinity || compiled.live !== undefined) shared.timed = true
-  return Object.assign(Object.create(Proto), scheduleOf(compiled), { [TypeId]: compiled })
-}
+export const fromCompiled = <E, Err, R>(compiled: Compiled): Policy<E, Err, R> =>
+  Object.assign(Object.create(Proto), scheduleOf(compiled), { [TypeId]: compiled })
 
 const scheduleOf = (compiled: Compiled) => {
   const schedule = toSchedule(compiled)
@@ -104,7 +102,7 @@ export type Change = (compiled: Compiled) => Partial<Compiled>
 /** What a combinator adds to a policy: how it shows, and its changes. It takes `E`, fails with `Err` and needs `R` too. */
 export interface Step<in E = unknown, out Err = never, out R = never> {
   readonly tag: string
-  readonly options: unknown
+  readonly options?: unknown
   readonly change: Change
   readonly types?: (_: E) => readonly [Err, R]
 }
@@ -147,27 +145,23 @@ export const options =
 /** A combinator that takes its schedule last: its option is checked immediately. */
 const applying = <E2, Err2, R2>(step: Step<E2, Err2, R2>) => <E, Err, R>(self: Takes<E, Err, R>) => extended(self, step)
 
-/** A combinator that takes its schedule first or last. */
-export const combinator = <O, E2, Err2, R2>(step: (option: O) => Step<E2, Err2, R2>) => {
-  function combined(option: O): <E, Err, R>(self: Takes<E, Err, R>) => Policy<E & E2, Err | Err2, R | R2>
-  function combined<E, Err, R>(self: Takes<E, Err, R>, option: O): Policy<E & E2, Err | Err2, R | R2>
-  function combined<E, Err, R>(...args: [option: O] | [self: Takes<E, Err, R>, option: O]) {
-    return args.length === 2 ? extended(args[0], step(args[1])) : applying(step(args[0]))
-  }
-  return combined
-}
+/** Any step. */
+export type AnyStep = Step<any, any, any>
+
+/** A combinator that takes its schedule first or last. Its type is claimed where it is declared. */
+export const combinator = <Combinator>(step: (option: any) => AnyStep): Combinator =>
+  ((...args: [option: any] | [self: AnySchedule, option: any]) =>
+    args.length === 2 ? extended(args[0], step(args[1])) : applying(step(args[0]))) as Combinator
+
+/** The same, of what is checked only with its schedule, once for each. */
+export const joint = <Combinator>(step: (argument: any) => AnyStep): Combinator =>
+  dual(2, (self: AnySchedule, argument: unknown) => extended(self, step(argument))) as Combinator
 
 /** A combinator whose option may be left out: it takes its schedule first or last, or is passed to `pipe` as it is. */
-export const optional = <O, E2, Err2, R2>(step: (option: O) => Step<E2, Err2, R2>, preset: O) => {
-  function combined<E, Err, R>(self: Takes<E, Err, R>, option?: O): Policy<E & E2, Err | Err2, R | R2>
-  function combined(option?: O): <E, Err, R>(self: Takes<E, Err, R>) => Policy<E & E2, Err | Err2, R | R2>
-  function combined<E, Err, R>(first: Takes<E, Err, R> | O = preset, option = preset) {
-    return isTaken<E, Err, R>(first) ? extended(first, step(option)) : applying(step(first))
-  }
-  return combined
-}
-
-const isTaken = <E, Err, R>(u: unknown): u is Takes<E, Err, R> => Schedule.isSchedule(u)
+export const optional =
+  <O, R2>(step: (option: O) => Step<unknown, never, R2>, preset: O) =>
+  (first: AnySchedule | O = preset, option = preset): unknown =>
+    Schedule.isSchedule(first) ? extended(first as AnySchedule, step(option)) : applying(step(first as O))
 
 /** The checked jitter option. */
 export const jitterOf = (check: Checks, jitter: Jitter | undefined, otherwise?: "none"): Jitter => {
