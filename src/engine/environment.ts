@@ -46,28 +46,39 @@ const isUnseenBy = ({ onAttempt, onCall, onSend }: RetryObserver, propagated: Pr
 
 /** Everything a call needs to know about its surroundings. Randomness and classifier are read when needed. */
 export class CallEnvironment {
-  readonly clock = Context.get(this.context, Clock.Clock)
-  readonly store: RetryQuotaStore | undefined = this.quota?.store
-  readonly classifier = Context.get(this.context, CurrentClassifier)
-  readonly random = Context.get(this.context, Random.Random)
-  readonly observer = observerOf(this.context)
+  readonly clock: Clock.Clock
+  readonly store: RetryQuotaStore | undefined
+  readonly classifier: RetryClassifier
+  readonly random: Random.Random
+  readonly observer: RetryObserver
   /** The metadata of the schedule around the call, if any. */
-  readonly metadata = Context.getOrUndefined(this.context, Schedule.CurrentMetadata)
-  /** What sends say to other processes; `undefined` if nothing. */
-  readonly propagated = propagatedIn(this.context)
+  readonly metadata: Schedule.Metadata | undefined
   /** Only the quota and gates need to know about a first send; if it is quiet, only the quota. */
-  readonly isUnseen = isUnseenBy(this.observer, this.propagated)
-  readonly isQuiet: boolean = this.isUnseen && this.gates.length === 0 && !this.store?.firstAttemptCost
+  readonly isUnseen: boolean
+  readonly isQuiet: boolean
+  /** What sends say to other processes; `undefined` if nothing. */
+  readonly propagated: PropagatedContext | undefined
   /** The context inside a send: it says that the outer call accounts for it. */
-  readonly inside: AnyContext = Context.add(this.context, CurrentScope, new SendScope(this))
+  readonly inside: AnyContext
 
   constructor(
     readonly context: AnyContext,
-    private readonly quota: RetryQuota["Service"] | undefined,
+    quota: RetryQuota["Service"] | undefined,
     readonly gates: ReadonlyArray<SendGate>,
     /** Where the policy finds what it needs: the context, with the services that the policy brings. */
     readonly services = context
-  ) {}
+  ) {
+    this.clock = Context.get(context, Clock.Clock)
+    const store = this.store = quota?.store
+    this.classifier = Context.get(context, CurrentClassifier)
+    this.random = Context.get(context, Random.Random)
+    this.observer = observerOf(context)
+    this.metadata = Context.getOrUndefined(context, Schedule.CurrentMetadata)
+    this.propagated = propagatedIn(context)
+    this.isUnseen = isUnseenBy(this.observer, this.propagated)
+    this.isQuiet = this.isUnseen && gates.length === 0 && !store?.firstAttemptCost
+    this.inside = Context.add(context, CurrentScope, new SendScope(this))
+  }
 
   /** Milliseconds of the monotonic clock, unaffected by changes to the wall clock. */
   get nowMillis(): number {
