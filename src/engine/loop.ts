@@ -19,151 +19,125 @@ export type OrElse = (error: any, stop: Stop) => AnyEffect
 
 /** A run under our own loop, from its first failure on. */
 export class Loop {
-  protected readonly run: Run
+  readonly run: Run
   /** A send, and what comes after a delay: kept, since they are the same for each retry. */
-  private sent: AnyEffect | undefined = undefined
-  private next: (() => AnyEffect) | undefined = undefined
+  sent: AnyEffect | undefined = undefined
+  next: (() => AnyEffect) | undefined = undefined
   /** The last delay. */
-  private delay = Duration.zero
+  delay = Duration.zero
   /** When the last send failed, how long after the first failure, and after the failure before it. */
-  protected nowMillis = 0
-  protected elapsedMillis = 0
-  protected sinceMillis = 0
+  nowMillis = 0
+  elapsedMillis = 0
+  sinceMillis = 0
 
-  constructor(
-    private readonly self: AnyEffect,
-    private readonly decider: Decider,
-    private readonly orElse: OrElse | undefined
-  ) {
+  constructor(readonly self: AnyEffect, readonly decider: Decider, readonly orElse: OrElse | undefined) {
     this.run = decider.run
-  }
-
-  /** Continues from the answer to the failure of a first send that ran bare. If a clock throws, no token is lost. */
-  proceeds(answer: Answer, cause: Cause.Cause<unknown>): AnyEffect {
-    try {
-      return this.framed(this.follow(answer, cause))
-    } catch (defect) {
-      this.run.complete()
-      throw defect
-    }
-  }
-
-  /** Begins with a send. */
-  starts(): AnyEffect {
-    return this.framed(Effect.withFiber((fiber) => this.send(fiber)))
-  }
-
-  /**
-   * Puts a frame around the run that settles what it holds, however it ends. Call it in a step of the fiber: the frame is
-   * there before the fiber can be interrupted.
-   */
-  private framed(self: AnyEffect): AnyEffect {
-    return framed(Effect.onExitPrimitive(self, (exit) => this.onExit(exit)), current())
-  }
-
-  /** After a result, this has nothing left to do. */
-  private onExit(exit: Exit.Exit<unknown, unknown>): undefined {
-    if (exit._tag === "Success") return
-    this.arrive()
-    this.run.complete()
-  }
-
-  private follow(answer: Answer, cause: Cause.Cause<unknown>): AnyEffect {
-    if (answer === false) return this.obey(answer, cause)
-    const { run } = this
-    const now = run.environment.clock.currentTimeMillisUnsafe()
-    if (run.attempt > 1) {
-      this.sinceMillis = now - this.nowMillis
-      this.elapsedMillis += this.sinceMillis
-    }
-    this.nowMillis = now
-    if (answer === true) return this.obey(answer, cause)
-    // If a schedule fails, that ends the run.
-    const answered = Effect.tapError(answer, () => run.stopped(run.stops("schedule")) ?? Effect.void)
-    return Effect.flatMap(answered, (goes) => this.obey(goes, cause))
-  }
-
-  private obey(goes: boolean, cause: Cause.Cause<unknown>): AnyEffect {
-    const { decider, run } = this
-    if (!goes) return ending(decider, cause, this.orElse)
-    const wait = decider.retries()
-    this.delay = Duration.millis(decider.delayMillis)
-    this.next ??= () => this.send(current())
-    return Effect.flatMap(after(wait, run.environment.clock.sleep(this.delay)), this.next)
-  }
-
-  private send(fiber: AnyFiber): AnyEffect {
-    const { run } = this
-    const admitted = run.admits()
-    if (admitted === undefined) return this.leaving(fiber)
-    return send({
-      admitted,
-      permit: run.permit,
-      sent: Effect.withFiber((fiber) => this.leaving(fiber)),
-      refused: (error, cause) => {
-        run.record(error)
-        this.decider.refuses("vetoed")
-        return this.obey(false, cause)
-      },
-      expired: () => {
-        this.decider.refuses(run.heldBack)
-        return this.obey(false, Cause.fail(run.error))
-      }
-    })
-  }
-
-  /** Makes the send in this step of its fiber, in its own context, which it has until it ends. */
-  private leaving(fiber: AnyFiber): AnyEffect {
-    fiber.setContext(this.inside(fiber))
-    this.run.sent()
-    this.sent ??= Effect.matchCauseEffect(this.self, {
-      onSuccess: (value) => this.succeed(value),
-      onFailure: (cause) => failing(cause, failed, this)
-    })
-    return framed(this.sent, fiber)
-  }
-
-  private decide(cause: Cause.Cause<unknown>): AnyEffect {
-    return this.follow(this.decider.answers(), cause)
-  }
-
-  private succeed(value: unknown): AnyEffect {
-    this.arrive()
-    return after(this.run.succeeded(value), Effect.succeed(value))
-  }
-
-  fail(error: unknown, cause: Cause.Cause<unknown>): AnyEffect {
-    this.arrive()
-    const wait = this.run.failed(error)
-    return wait === undefined ? this.decide(cause) : Effect.flatMap(wait, () => this.decide(cause))
-  }
-
-  private arrive(): void {
-    current().setContext(this.run.environment.context)
-  }
-
-  /** The context of a send: which run accounts for it, and which retry it is. */
-  private inside(fiber: AnyFiber): AnyContext {
-    const { run } = this
-    const { retry, environment } = run
-    const inside = run.inside(fiber)
-    if (retry === undefined) {
-      return environment.metadata === undefined ? inside : Context.add(inside, Schedule.CurrentMetadata, fresh)
-    }
-    return Context.add(inside, Schedule.CurrentMetadata, {
-      input: run.error,
-      output: retry,
-      duration: this.delay,
-      attempt: retry.retry,
-      start: this.nowMillis - this.elapsedMillis,
-      now: this.nowMillis,
-      elapsed: this.elapsedMillis,
-      elapsedSincePrevious: this.sinceMillis
-    })
   }
 }
 
-const failed = (error: unknown, cause: Cause.Cause<unknown>, loop: Loop): AnyEffect => loop.fail(error, cause)
+/** Begins with a send. */
+export const starting = (loop: Loop): AnyEffect => guardedLoop(loop, Effect.withFiber((fiber) => sending(loop, fiber)))
+
+/**
+ * Puts a frame around the run that settles what it holds, however it ends. Call it in a step of the fiber: the frame is
+ * there before the fiber can be interrupted.
+ */
+const guardedLoop = (loop: Loop, self: AnyEffect): AnyEffect => {
+  const onExit = (exit: Exit.Exit<unknown, unknown>): undefined => {
+    // After a result, there is nothing left to do.
+    if (exit._tag === "Success") return
+    arrive(loop)
+    loop.run.complete()
+  }
+  return framed(Effect.onExitPrimitive(self, onExit), current())
+}
+
+const follow = (loop: Loop, answer: Answer, cause: Cause.Cause<unknown>): AnyEffect => {
+  if (answer === false) return obey(loop, answer, cause)
+  const { run } = loop
+  const now = run.environment.clock.currentTimeMillisUnsafe()
+  if (run.attempt > 1) {
+    loop.sinceMillis = now - loop.nowMillis
+    loop.elapsedMillis += loop.sinceMillis
+  }
+  loop.nowMillis = now
+  if (answer === true) return obey(loop, answer, cause)
+  // If a schedule fails, that ends the run.
+  const answered = Effect.tapError(answer, () => run.stopped(run.stops("schedule")) ?? Effect.void)
+  return Effect.flatMap(answered, (goes) => obey(loop, goes, cause))
+}
+
+const obey = (loop: Loop, goes: boolean, cause: Cause.Cause<unknown>): AnyEffect => {
+  const { decider, run } = loop
+  if (!goes) return ending(decider, cause, loop.orElse)
+  const wait = decider.retries()
+  loop.delay = Duration.millis(decider.delayMillis)
+  loop.next ??= () => sending(loop, current())
+  return Effect.flatMap(after(wait, run.environment.clock.sleep(loop.delay)), loop.next)
+}
+
+const sending = (loop: Loop, fiber: AnyFiber): AnyEffect => {
+  const { decider, run } = loop
+  const admitted = run.admits()
+  if (admitted === undefined) return leaving(loop, fiber)
+  return send({
+    admitted,
+    permit: run.permit,
+    sent: Effect.withFiber((fiber) => leaving(loop, fiber)),
+    refused: (error, cause) => {
+      run.record(error)
+      decider.refuses("vetoed")
+      return obey(loop, false, cause)
+    },
+    expired: () => {
+      decider.refuses(run.heldBack)
+      return obey(loop, false, Cause.fail(run.error))
+    }
+  })
+}
+
+/** Makes the send in this step of its fiber, in its own context, which it has until it ends. */
+const leaving = (loop: Loop, fiber: AnyFiber): AnyEffect => {
+  fiber.setContext(inside(loop, fiber))
+  loop.run.sent()
+  loop.sent ??= Effect.matchCauseEffect(loop.self, {
+    onSuccess: (value) => {
+      arrive(loop)
+      return after(loop.run.succeeded(value), Effect.succeed(value))
+    },
+    onFailure: (cause) => failing(cause, failed, loop)
+  })
+  return framed(loop.sent, fiber)
+}
+
+const failed = (error: unknown, cause: Cause.Cause<unknown>, loop: Loop): AnyEffect => {
+  arrive(loop)
+  const wait = loop.run.failed(error)
+  return wait === undefined ? decide(loop, cause) : Effect.flatMap(wait, () => decide(loop, cause))
+}
+
+const decide = (loop: Loop, cause: Cause.Cause<unknown>): AnyEffect => follow(loop, loop.decider.answers(), cause)
+
+const arrive = ({ run }: Loop): void => current().setContext(run.environment.context)
+
+/** The context of a send: which run accounts for it, and which retry it is. */
+const inside = ({ delay, elapsedMillis, nowMillis, run, sinceMillis }: Loop, fiber: AnyFiber): AnyContext => {
+  const { retry, environment } = run
+  const inside = run.inside(fiber)
+  if (retry === undefined) {
+    return environment.metadata === undefined ? inside : Context.add(inside, Schedule.CurrentMetadata, fresh)
+  }
+  return Context.add(inside, Schedule.CurrentMetadata, {
+    input: run.error,
+    output: retry,
+    duration: delay,
+    attempt: retry.retry,
+    start: nowMillis - elapsedMillis,
+    now: nowMillis,
+    elapsed: elapsedMillis,
+    elapsedSincePrevious: sinceMillis
+  })
+}
 
 /** The end of a run that is not retried. A polling run is held back first. */
 const ending = (decider: Decider, cause: Cause.Cause<unknown>, orElse: OrElse | undefined): AnyEffect => {
@@ -209,7 +183,15 @@ const handling = (self: AnyEffect, compiled: Compiled, orElse: OrElse | undefine
   const decider = new Decider(compiled, run, startMillis)
   run.record(error, info)
   const answer = decider.answers()
-  return answer === false ? ending(decider, cause, orElse) : new Loop(self, decider, orElse).proceeds(answer, cause)
+  if (answer === false) return ending(decider, cause, orElse)
+  try {
+    const loop = new Loop(self, decider, orElse)
+    return guardedLoop(loop, follow(loop, answer, cause))
+  } catch (defect) {
+    // A clock throws: no token is lost.
+    run.complete()
+    throw defect
+  }
 }
 
 /** Retries an effect: its first send runs bare or in a guard, and nothing else is set up until it fails. */
@@ -234,7 +216,7 @@ export const retrying = (self: AnyEffect, compiled: Compiled, orElse?: OrElse): 
   let bareKept: AnyEffect | undefined
   let caughtKept: AnyEffect | undefined
   const begin = (environment: CallEnvironment): AnyEffect =>
-    new Loop(self, new Decider(compiled, new Run(environment)).begins(), orElse).starts()
+    starting(new Loop(self, new Decider(compiled, new Run(environment)).begins(), orElse))
   return Effect.withFiber((fiber) => {
     const environment = environmentOf(fiber.context)
     if (environment.isUnseen && environment.metadata === undefined && !shared.marking) {

@@ -3,7 +3,7 @@ import type * as Activity from "effect/workflow/Activity"
 import type { Answer, Compiled } from "../../engine/compiled.ts"
 import { chain, Decider } from "../../engine/decider.ts"
 import { type AnyFiber, type CallEnvironment, environmentOf } from "../../engine/environment.ts"
-import { Loop } from "../../engine/loop.ts"
+import { Loop, starting } from "../../engine/loop.ts"
 import { Run } from "../../engine/run.ts"
 import { after, type AnyEffect } from "../../engine/wait.ts"
 import { isRefusal } from "../../internal/refused.ts"
@@ -134,7 +134,7 @@ class Resuming extends Loop {
     this.nowMillis = last.atMillis
     this.elapsedMillis = last.atMillis - failures[0]!.atMillis
     this.sinceMillis = last.atMillis - (previous ?? last).atMillis
-    return this.starts()
+    return starting(this)
   }
 }
 
@@ -152,7 +152,7 @@ export const sending = (
     return Effect.flatMap(new Deciding(compiled, run, startMillis).begins().restored(failures), (decider) => {
       const sent = Effect.map(activity.execute, (value): AnySent => ({ _tag: "Succeeded", value }))
       const loop = new Resuming(sent, decider, (error, stop) => Effect.succeed(sentOf(decider, error, stop)))
-      if (last === undefined) return Effect.suspend(() => loop.starts())
+      if (last === undefined) return Effect.suspend(() => starting(loop))
       const due = new Due(compiledDue(compiled, last), run, startMillis)
       return asked(due.ask(last), (goes) => {
         if (goes) return loop.resumes(failures)
