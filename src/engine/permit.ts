@@ -80,9 +80,8 @@ const settle = (pass: Pass, outcome: Outcome | undefined): void =>
  */
 export class Permit implements Send {
   state: "taken" | "sent" | "returned" | "spent" | "canceled" = "taken"
-  /** Settles it if its fiber ends, and holds what else that fiber does: few permits have one. */
-  declare fiberScope: FiberScope | undefined
-  declare below: Permit | undefined
+  /** What the fiber holds that it ends with: see {@link fiberScope}. */
+  declare holder: Set<Permit> | undefined
   reservation: Reservation | undefined = undefined
   /** Of the gates that it has passed so far. */
   passes: Array<Pass> | undefined = undefined
@@ -192,52 +191,28 @@ export class Permit implements Send {
   private end(state: Permit["state"], outcome?: Outcome): void {
     const { passes, environment } = this
     this.state = state
-    this.fiberScope?.release(this)
+    this.holder?.delete(this)
     safely(environment, settleTokens, this)
     if (passes !== undefined) { for (const pass of passes) safely(environment, settle, pass, outcome) }
   }
 }
 
-/**
- * Settles what a fiber holds when the fiber ends, in any way: for the tokens of strategies, which no frame is around. A
- * fiber that succeeds may have passed them on, for example to a promise.
- */
-class FiberScope {
-  private top: Permit | undefined = undefined
+/** What each fiber holds. */
+const held = new WeakMap<AnyFiber, Set<Permit>>()
 
-  constructor(fiber: AnyFiber) {
+/**
+ * Settles a permit when this fiber ends, in any way: for the tokens of strategies, which no frame is around. A fiber that
+ * succeeds may have passed them on, for example to a promise.
+ */
+export const fiberScope = (permit: Permit, fiber: AnyFiber): void => {
+  const permits = held.get(fiber) ?? new Set()
+  if (!held.has(fiber)) {
+    held.set(fiber, permits)
     fiber.addObserver((exit) => {
-      while (this.top !== undefined) {
-        if (exit._tag === "Success") this.release(this.top)
-        else this.top.abandon()
-      }
+      if (exit._tag === "Failure") { for (const permit of [...permits].reverse()) permit.abandon() }
+      permits.clear()
     })
   }
-
-  hold(permit: Permit): void {
-    permit.fiberScope?.release(permit)
-    permit.fiberScope = this
-    permit.below = this.top
-    this.top = permit
-  }
-
-  release(permit: Permit): void {
-    if (this.top === permit) {
-      this.top = permit.below
-    } else {
-      let above = this.top!
-      while (above.below !== permit) above = above.below!
-      above.below = permit.below
-    }
-    permit.fiberScope = permit.below = undefined
-  }
-}
-
-const scopes = new WeakMap<AnyFiber, FiberScope>()
-
-/** Settles a permit when this fiber ends. */
-export const fiberScope = (permit: Permit, fiber: AnyFiber): void => {
-  let found = scopes.get(fiber)
-  if (found === undefined) scopes.set(fiber, found = new FiberScope(fiber))
-  found.hold(permit)
+  permit.holder?.delete(permit)
+  permit.holder = permits.add(permit)
 }
