@@ -10,7 +10,7 @@
  */
 
 import * as Context from "effect/Context"
-import { constFalse, dual } from "effect/Function"
+import { constFalse, constTrue, dual } from "effect/Function"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { failureOf, noFailure } from "./internal/cause.ts"
@@ -31,7 +31,7 @@ import {
   statusOf
 } from "./internal/classification/wire.ts"
 import { wallMillis } from "./internal/clock.ts"
-import { get, look, short } from "./internal/tryGet.ts"
+import { get, guarded, look, short } from "./internal/tryGet.ts"
 import * as RetryInfo from "./RetryInfo.ts"
 
 /**
@@ -110,17 +110,9 @@ export const vetoing: {
   (self: RetryClassifier, predicate: (error: unknown) => boolean): RetryClassifier
 } = /* @__PURE__ */ dual(2, (self: RetryClassifier, predicate: (error: unknown) => boolean): RetryClassifier => {
   const vetoed = Option.some(RetryInfo.vetoed)
-  const forbids = followingCauseUntil((error) => holds(predicate, error) ? vetoed : none, constFalse)
-  return chain([forbids, self])
+  const forbids = guarded(predicate, constTrue)
+  return chain([followingCauseUntil((error) => forbids(error) ? vetoed : none, constFalse), self])
 })
-
-const holds = (predicate: (error: unknown) => boolean, error: unknown): boolean => {
-  try {
-    return predicate(error)
-  } catch {
-    return true
-  }
-}
 
 /**
  * Asks the classifier about the error, then about its `cause` (or that of its `reason`), and so on: at most 10 causes
@@ -282,13 +274,14 @@ const socketClosed = ({ code }: Opaque): Option.Option<RetryInfo.RetryInfo> =>
 const byReason = ({ reason }: Opaque): Option.Option<RetryInfo.RetryInfo> =>
   isObject(reason) ? effectErrors(reason) : none
 
-const unsure = (info: RetryInfo.RetryInfo): RetryInfo.RetryInfo => RetryInfo.make({ ...info, safety: "Maybe" })
-
 /** Whether a procedure can be called twice is unknown, but one that was never called can be. */
 const rpc = (error: Opaque): Option.Option<RetryInfo.RetryInfo> => {
   const { reason } = error
   if (reason?._tag === "HttpError") return httpClient({ reason: reason.cause })
-  return reason?._tag === "SocketOpenError" ? socket(reason) : Option.map(byReason(error), unsure)
+  return reason?._tag === "SocketOpenError" ? socket(reason) : Option.map(
+    byReason(error),
+    (info) => RetryInfo.make({ ...info, safety: "Maybe" })
+  )
 }
 
 const effectTags = new Map<unknown, (error: Opaque) => Option.Option<RetryInfo.RetryInfo>>([
@@ -357,13 +350,9 @@ const byTrait = ({ $retryable }: Opaque): RetryInfo.RetryInfo | undefined => {
 
 const byMetadata = ({ $metadata }: Opaque): RetryInfo.RetryInfo | undefined => {
   if (!isObject($metadata)) return undefined
-  return byStatus($metadata.httpStatusCode, codes.awsTransientStatuses) ??
-    ($metadata.clockSkewCorrected === true ? RetryInfo.transient : undefined)
-}
-
-const byStatus = (status: unknown, passing: ReadonlySet<number>): RetryInfo.RetryInfo | undefined => {
+  const { clockSkewCorrected, httpStatusCode: status } = $metadata
   if (status === 429) return throttledInfo
-  return typeof status === "number" && passing.has(status) ? RetryInfo.transient : undefined
+  return codes.awsTransientStatuses.has(status) || clockSkewCorrected === true ? RetryInfo.transient : undefined
 }
 
 /** Throttling first, otherwise the first that was asked. */

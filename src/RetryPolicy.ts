@@ -32,7 +32,7 @@ import { type Compiled, type Cost, dearest, free, limitsOf } from "./engine/comp
 import { type Adjust, adjusted, capping, type Delay, type Failing, honoring, noDelay, spread } from "./engine/delay.ts"
 import { isNested } from "./engine/environment.ts"
 import { explained } from "./engine/explanation.ts"
-import { choosing, following, joining, lifting } from "./engine/policy/joinedPolicies.ts"
+import { choosing, following, joining, lifting, remembering } from "./engine/policy/joinedPolicies.ts"
 import { jitterOf } from "./engine/policy/policy.ts"
 import * as Policy from "./engine/policy/policy.ts"
 import { both, building, sourced } from "./engine/policy/providedPolicy.ts"
@@ -331,17 +331,8 @@ export const choose = <S extends Schedule.Schedule<unknown, never, unknown, unkn
   const tag = "RetryPolicy.choose"
   callable(checks(tag), "policy", policy, "a function from a failure to a policy")
   // One policy for one schedule, so that it is found again.
-  const lifts = new WeakMap<Policy.AnySchedule, Compiled>()
-  return Policy.fromSource(
-    tag,
-    named(policy),
-    choosing((failing) => {
-      const chosen = policy(recordOf(failing))
-      const compiled = lifts.get(chosen) ?? Policy.compiledIn(chosen, tag, "policy")
-      lifts.set(chosen, compiled)
-      return compiled
-    })
-  )
+  const compiled = remembering((chosen: S) => Policy.compiledIn(chosen, tag, "policy"))
+  return Policy.fromSource(tag, named(policy), choosing((failing) => compiled(policy(recordOf(failing)))))
 }
 
 /**

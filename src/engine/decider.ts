@@ -11,7 +11,10 @@ import { verdictOf } from "./verdict.ts"
 import { type AnyEffect, asking } from "./wait.ts"
 
 /** Continues with an answer, immediately if it is there. */
-export const chain = (answer: Answer, next: (goes: boolean) => Answer): Answer =>
+export const chain = <A extends boolean | RetryDecision>(
+  answer: Answer,
+  next: (goes: boolean) => A | Effect.Effect<A, unknown, unknown>
+): A | Effect.Effect<A, unknown, unknown> =>
   typeof answer === "boolean" ? next(answer) : Effect.flatMap(answer, (goes) => asDecision(next(goes)))
 
 /** A decision as an effect. */
@@ -228,8 +231,9 @@ type Decided = RetryDecision | Effect.Effect<RetryDecision, unknown, unknown>
 /** Has a policy decide alone, and does it. */
 export const decisionOf = (decider: Decider): Decided => {
   const answer = decider.answers()
-  if (typeof answer !== "boolean") return Effect.flatMap(answer, (goes) => asDecision(followed(decider, goes)))
-  return followed(decider, answer)
+  return typeof answer === "boolean"
+    ? followed(decider, answer)
+    : Effect.flatMap(answer, (goes) => asDecision(followed(decider, goes)))
 }
 
 const followed = (decider: Decider, goes: boolean): Decided => {

@@ -40,8 +40,6 @@ interface Within {
 
 /** What the policies inside a schedule offer after a failure. The schedule decides which of them counts. */
 export class Offers {
-  /** The policy that steps the schedule, and where. */
-  readonly within: Within | undefined
   /** The dearest. */
   cost = 0
   maxAttempts = Infinity
@@ -53,9 +51,11 @@ export class Offers {
   private untils: Array<number> | undefined = undefined
   private isUnbounded = false
 
-  constructor(readonly run: Run, within?: Within) {
-    this.within = within
-  }
+  constructor(
+    readonly run: Run,
+    /** The policy that steps the schedule, and where. */
+    readonly within: Within | undefined = undefined
+  ) {}
 
   /** How deep the stack of a fiber was: loops above belong to the schedule. */
   depthIn(fiber: AnyFiber): number {

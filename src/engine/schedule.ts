@@ -10,7 +10,7 @@ import { isDoneCause } from "../internal/requiresEffect4.ts"
 import { warnUnseen } from "../internal/sharing.ts"
 import type { RetryDecision } from "../RetryDecision.ts"
 import type { RetryInfo } from "../RetryInfo.ts"
-import { type Answer, type Compiled, isTimed } from "./compiled.ts"
+import { type Compiled, isTimed } from "./compiled.ts"
 import { Decider } from "./decider.ts"
 import { type AnyFiber, environmentOf } from "./environment.ts"
 import { begin, type Driven, drivenBy, isSupported, joinLate, lookUp, tried } from "./frames.ts"
@@ -162,7 +162,7 @@ class Steps {
   }
 
   private decided(own: Decider): any {
-    const answer: Answer = own.answers()
+    const answer = own.answers()
     return typeof answer === "boolean"
       ? this.offered(own, answer)
       : Effect.flatMap(answer, (goes) => this.offered(own, goes))

@@ -173,16 +173,18 @@ export const choosing = (compiledFor: (failing: Failing) => Compiled): Source =>
       })
     }
   },
-  lifted: (free) => choosing(remembering(compiledFor, (compiled) => changed(compiled, lifting(free))))
+  lifted: (free) => {
+    const lifted = remembering((compiled: Compiled) => changed(compiled, lifting(free)))
+    return choosing((failing) => lifted(compiledFor(failing)))
+  }
 })
 
 /** The same result for the same input. */
-const remembering = (compiledFor: (failing: Failing) => Compiled, change: (compiled: Compiled) => Compiled) => {
-  const changes = new WeakMap<Compiled, Compiled>()
-  return (failing: Failing): Compiled => {
-    const compiled = compiledFor(failing)
-    const found = changes.get(compiled) ?? change(compiled)
-    changes.set(compiled, found)
+export const remembering = <A extends object, B>(make: (a: A) => B) => {
+  const made = new WeakMap<A, B>()
+  return (a: A): B => {
+    const found = made.get(a) ?? make(a)
+    made.set(a, found)
     return found
   }
 }

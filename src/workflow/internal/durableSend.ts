@@ -97,12 +97,10 @@ class Due extends Decider {
   ask({ cost }: Retried): Answer {
     this.cost = cost
     this.run.isDue = true
-    const answer = this.priced()
-    const ended = (goes: boolean): boolean => {
+    return chain(this.priced(), (goes) => {
       this.run.isDue = false
       return goes
-    }
-    return typeof answer === "boolean" ? ended(answer) : Effect.map(answer, ended)
+    })
   }
 }
 
@@ -154,7 +152,7 @@ export const sending = (
       const loop = new Resuming(sent, decider, (error, stop) => Effect.succeed(sentOf(decider, error, stop)))
       if (last === undefined) return Effect.suspend(() => starting(loop))
       const due = new Due(compiledDue(compiled, last), run, startMillis)
-      return asked(due.ask(last), (goes) => {
+      return chain<any>(due.ask(last), (goes): AnyEffect => {
         if (goes) return loop.resumes(failures)
         const stop = due.stops()
         return after(
@@ -174,6 +172,3 @@ const compiledDue = (compiled: Compiled, { cost }: Retried): Compiled => ({
     ? undefined
     : compiled.quota ?? { cost, timeoutCost: cost, throttlingCost: cost, longPolling: false }
 })
-
-const asked = (answer: Answer, next: (goes: boolean) => AnyEffect): AnyEffect =>
-  typeof answer === "boolean" ? next(answer) : Effect.flatMap(answer, next)
