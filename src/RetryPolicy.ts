@@ -218,6 +218,12 @@ const joined = <E, Err, R>(op: "max" | "min", of: ReadonlyArray<Policy.AnySchedu
   return Policy.fromSource(tag, policies, joining(op, compiled), requiredBy(compiled))
 }
 
+/** A combinator without options. */
+const simple =
+  (tag: string, change: Policy.Change) =>
+  <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>): RetryPolicy<E, Err, R> =>
+    Policy.extended(self, { tag, change })
+
 /** What a policy requires, and brings along, that is made of these. */
 const requiredBy = (of: ReadonlyArray<Compiled>): Pick<Compiled, "gates" | "adaptive" | "services"> => ({
   services: of.map(({ services }) => services).reduce(both),
@@ -263,9 +269,7 @@ export const max = <const Of extends ReadonlyArray<Schedule.Schedule<unknown, ne
  * @category joins
  * @since 0.1.0
  */
-export const min = <const Of extends ReadonlyArray<Schedule.Schedule<unknown, never, unknown, unknown>>>(
-  policies: Of
-): RetryPolicy<Inputs<Of[number]>, Schedule.Error<Of[number]>, Schedule.Env<Of[number]>> => joined("min", policies)
+export const min: typeof max = (policies) => joined("min", policies)
 
 /**
  * Retries by one schedule until it stops, then by the other, which begins with the failure that ended the first and
@@ -604,11 +608,10 @@ export { while_ as while }
  * @category limits
  * @since 0.1.0
  */
-export const whileRetryable = <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>): RetryPolicy<E, Err, R> =>
-  Policy.extended(self, {
-    tag: "RetryPolicy.whileRetryable",
-    change: ({ whileRetryable }) => typeof whileRetryable === "function" ? {} : { whileRetryable: "yes" }
-  })
+export const whileRetryable = /* @__PURE__ */ simple(
+  "RetryPolicy.whileRetryable",
+  ({ whileRetryable }) => typeof whileRetryable === "function" ? {} : { whileRetryable: "yes" }
+)
 
 /**
  * Retries errors that the classifier knows, including those after which a retry is only `"Maybe"` safe: for operations
@@ -617,11 +620,10 @@ export const whileRetryable = <E, Err, R>(self: Schedule.Schedule<unknown, E, Er
  * @category limits
  * @since 0.1.0
  */
-export const whileMaybeRetryable = <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>): RetryPolicy<E, Err, R> =>
-  Policy.extended(self, {
-    tag: "RetryPolicy.whileMaybeRetryable",
-    change: ({ whileRetryable }) => whileRetryable === "off" ? { whileRetryable: "maybe" } : {}
-  })
+export const whileMaybeRetryable = /* @__PURE__ */ simple(
+  "RetryPolicy.whileMaybeRetryable",
+  ({ whileRetryable }) => whileRetryable === "off" ? { whileRetryable: "maybe" } : {}
+)
 
 /**
  * Retries as {@link whileMaybeRetryable} does, whether {@link whileRetryable} was applied before or not: in the same
@@ -636,11 +638,10 @@ export const whileMaybeRetryable = <E, Err, R>(self: Schedule.Schedule<unknown, 
  * @category limits
  * @since 0.1.0
  */
-export const withMaybeRetryable = <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>): RetryPolicy<E, Err, R> =>
-  Policy.extended(self, {
-    tag: "RetryPolicy.withMaybeRetryable",
-    change: (compiled) => ({ ...lifting({ whileRetryable: "off" })(compiled), whileRetryable: "maybe" })
-  })
+export const withMaybeRetryable = /* @__PURE__ */ simple(
+  "RetryPolicy.withMaybeRetryable",
+  (compiled) => ({ ...lifting({ whileRetryable: "off" })(compiled), whileRetryable: "maybe" })
+)
 
 /**
  * Stops if the retry would begin at the deadline or later, also because a timer is late. The time counts from the start
@@ -680,11 +681,10 @@ export const withDeadline: typeof deadline = /* @__PURE__ */ Policy.combinator(
  * @category limits
  * @since 0.1.0
  */
-export const withoutDeadline = <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>): RetryPolicy<E, Err, R> =>
-  Policy.extended(self, {
-    tag: "RetryPolicy.withoutDeadline",
-    change: lifting({ deadlineMillis: Infinity })
-  })
+export const withoutDeadline = /* @__PURE__ */ simple(
+  "RetryPolicy.withoutDeadline",
+  /* @__PURE__ */ lifting({ deadlineMillis: Infinity })
+)
 
 /**
  * Leaves retrying to the outermost call: inside an attempt of another call, under any policy, the first failure is

@@ -60,13 +60,6 @@ export const fibonacci = (baseMillis: number) => (retry: number): number => {
 /** `delay * random`. */
 export const fullJitter = (delayMillis: number, random: number): number => delayMillis * random
 
-/** `delay / 2 + delay / 2 * random`. */
-const equalJitter = (delayMillis: number, random: number): number => delayMillis * (0.5 + 0.5 * random)
-
-/** `delay * (1 + share * (2 * random - 1))`: from `1 - share` to `1 + share` times the delay. */
-const proportionalJitter = (delayMillis: number, share: number, random: number): number =>
-  delayMillis * (1 + share * (2 * random - 1))
-
 /** `base + (3 * previous - base) * random`: uniform from `base` to three times the previous delay. */
 export const decorrelatedJitter = (baseMillis: number, previousMillis: number, random: number): number =>
   Math.min(baseMillis + (3 * previousMillis - baseMillis) * random, maxDelayMillis)
@@ -87,13 +80,15 @@ export type Jitter = "none" | "full" | "equal" | { readonly proportional: number
 const spreads = {
   none: (delayMillis) => delayMillis,
   full: (delayMillis, { random }) => fullJitter(delayMillis, random.nextDoubleUnsafe()),
-  equal: (delayMillis, { random }) => equalJitter(delayMillis, random.nextDoubleUnsafe())
+  /** `delay / 2 + delay / 2 * random`. */
+  equal: (delayMillis, { random }) => delayMillis * (0.5 + 0.5 * random.nextDoubleUnsafe())
 } satisfies { readonly [name: string]: Adjust }
 
-/** The jitter as a step. */
+/** The jitter as a step. A share gives `delay * (1 + share * (2 * random - 1))`. */
 export const spread = (jitter: Jitter): Adjust => {
   if (typeof jitter === "string") return spreads[jitter]
-  return (delayMillis, { random }) => proportionalJitter(delayMillis, jitter.proportional, random.nextDoubleUnsafe())
+  const { proportional: share } = jitter
+  return (delayMillis, { random }) => delayMillis * (1 + share * (2 * random.nextDoubleUnsafe() - 1))
 }
 
 /**

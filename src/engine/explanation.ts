@@ -113,22 +113,16 @@ const meanings: { readonly [reason in StopReason]?: string } = {
 const wouldStop = (reason: StopReason, error: unknown) =>
   worded({ _tag: "WouldStop", reason } as const, () => `would stop: ${reason}, ${nameOf(error)}: ${meanings[reason]}`)
 
-const uncertain = () =>
-  worded(
-    { _tag: "Uncertain" } as const,
-    () => "is certain only when it runs: the policy asks a schedule, a service or a setting"
-  )
+const uncertain = () => worded({ _tag: "Uncertain" } as const, () => uncertainty)
+
+const uncertainty = "is certain only when it runs: the policy asks a schedule, a service or a setting"
 
 /** What a policy would do: what it decides at the least random draw and at the greatest. */
 export const explained = (call: FailingCall) => {
   const [low, high] = [decidedAt(call, 0), decidedAt(call, 1)]
   if (low === undefined || high === undefined) return uncertain()
   if (typeof low === "object") {
-    return typeof high === "object"
-      ? wouldRetry(low, high)
-      : wouldRetry(low, edgeOf(call, low, [0, 1]), high)
+    return typeof high === "object" ? wouldRetry(low, high) : wouldRetry(low, edgeOf(call, low, [0, 1]), high)
   }
-  return typeof high === "object"
-    ? wouldRetry(edgeOf(call, high, [1, 0]), high, low)
-    : wouldStop(low, call.error)
+  return typeof high === "object" ? wouldRetry(edgeOf(call, high, [1, 0]), high, low) : wouldStop(low, call.error)
 }

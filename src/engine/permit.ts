@@ -37,26 +37,34 @@ const both = (first: Reservation, second: Reservation): Reservation => {
   }
 }
 
+/** Something whose time is read when it is first asked for. */
+class Timed {
+  protected now = -1
+
+  constructor(public environment: CallEnvironment) {}
+
+  get nowMillis(): number {
+    return this.now < 0 ? this.now = this.environment.nowMillis : this.now
+  }
+}
+
 /** How a send ended, for the gates it passed. */
-class SendOutcome implements Outcome {
+class SendOutcome extends Timed implements Outcome {
   private cachedInfo: Option.Option<RetryInfo> | undefined = undefined
-  private now = -1
 
   constructor(
+    environment: CallEnvironment,
     readonly _tag: Outcome["_tag"],
     readonly error: unknown,
-    readonly value: unknown,
-    private readonly environment: CallEnvironment
-  ) {}
+    readonly value: unknown
+  ) {
+    super(environment)
+  }
 
   get info(): RetryInfo | undefined {
     if (this._tag !== "Failure") return undefined
     this.cachedInfo ??= classify(this.environment.classifier, this.error)
     return Option.getOrUndefined(this.cachedInfo)
-  }
-
-  get nowMillis(): number {
-    return this.now < 0 ? this.now = this.environment.nowMillis : this.now
   }
 }
 
@@ -78,7 +86,7 @@ const settle = (pass: Pass, outcome: Outcome | undefined): void =>
  * send that was never made returns everything (`canceled`), one that was made spends it (`spent`) unless it succeeds
  * (`returned`).
  */
-export class Permit implements Send {
+export class Permit extends Timed implements Send {
   state: "taken" | "sent" | "returned" | "spent" | "canceled" = "taken"
   /** What the fiber holds that it ends with: see {@link fiberScope}. */
   declare holder: Set<Permit> | undefined
@@ -88,13 +96,14 @@ export class Permit implements Send {
   /** The gate that it waits for, or that has refused it. */
   declare gate: string | undefined
   declare failureClass: Send["failureClass"]
-  private now = -1
 
   constructor(
-    public environment: CallEnvironment,
+    environment: CallEnvironment,
     /** The number of the retry it is for; 0 for a first send, whose tokens are a fee that a success does not return. */
     readonly retry: number
-  ) {}
+  ) {
+    super(environment)
+  }
 
   get attempt(): number {
     return this.retry + 1
@@ -102,10 +111,6 @@ export class Permit implements Send {
 
   get context(): AnyContext {
     return this.environment.context
-  }
-
-  get nowMillis(): number {
-    return this.now < 0 ? this.now = this.environment.nowMillis : this.now
   }
 
   /** A gate has made it wait: the next ones get the time at which they are asked. */
@@ -183,7 +188,7 @@ export class Permit implements Send {
 
   private settlePasses(tag: Outcome["_tag"], error?: unknown, value?: unknown): void {
     if (this.state !== "sent") return
-    const outcome = this.passes && new SendOutcome(tag, error, value, this.environment)
+    const outcome = this.passes && new SendOutcome(this.environment, tag, error, value)
     this.end(tag === "Success" ? "returned" : "spent", outcome)
   }
 

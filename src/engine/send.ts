@@ -20,25 +20,24 @@ export type Failed = (error: unknown, cause: Cause.Cause<unknown>) => AnyEffect
 export const failAgain: Failed = (_, cause) => Effect.failCause(cause)
 
 /**
- * Like `Effect.matchEffect`, but also passes the cause of a failure, so that it can be failed with again unchanged. A
- * cause with a single error, as nearly all are, is inspected here without allocating. `died` is for a cause without an
- * error to decide about: a defect, or only an interruption.
+ * Like `Effect.matchEffect`, but also passes the cause of a failure, so that it can be failed with again unchanged. `died`
+ * is for a cause without an error to decide about: a defect, or only an interruption.
  */
 export const settling = (
   self: AnyEffect,
-  succeeded: (value: any) => AnyEffect,
+  onSuccess: (value: any) => AnyEffect,
   failed: Failed,
   died?: () => void
 ): AnyEffect =>
   Effect.matchCauseEffect(self, {
-    onSuccess: succeeded,
+    onSuccess,
     onFailure: (cause) => {
       if (died !== undefined && firstIn(cause) === undefined) died()
       return failing(cause, failed)
     }
   })
 
-/** Continues with the first error of a cause, if it has one. Nearly all causes have nothing else. */
+/** Continues with the first error of a cause, if it has one. Nearly all causes have nothing else: no allocation. */
 export const failing = <A, B>(
   cause: Cause.Cause<unknown>,
   failed: (error: unknown, cause: Cause.Cause<unknown>, a: A, b: B) => AnyEffect,
@@ -130,22 +129,18 @@ export interface Sending {
 }
 
 /** Sends once the quota and the gates permit it. A send that was not made costs nothing. */
-export const send = ({ admitted, expired, permit, refused, sent }: Sending): AnyEffect => {
-  if (admitted === undefined) return sent
-  return settling(
-    admitted,
-    (isIn) => {
+export const send = ({ admitted, expired, permit, refused, sent }: Sending): AnyEffect =>
+  admitted === undefined ? sent : Effect.matchCauseEffect(admitted, {
+    onSuccess: (isIn) => {
       if (isIn) return sent
       permit?.cancel()
       return expired()
     },
-    (error, cause) => {
+    onFailure: (cause) => {
       permit?.cancel()
-      return refused(error, cause)
-    },
-    () => permit?.cancel()
-  )
-}
+      return failing(cause, refused)
+    }
+  })
 
 const deposit = ({ clock }: CallEnvironment, store: RetryQuotaStore): void =>
   store.deposit(store.successIncrement, clock)

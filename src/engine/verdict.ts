@@ -1,18 +1,9 @@
 import { statusIn } from "../internal/classification/resource.ts"
-import { Refused } from "../internal/refused.ts"
+import { isRefusal } from "../internal/refused.ts"
 import type { StopReason } from "../RetryDecision.ts"
 import type { RetryInfo } from "../RetryInfo.ts"
 import type { Compiled, Cost } from "./compiled.ts"
 import type { Failing } from "./delay.ts"
-
-/** Whether the error says that the library itself refused the send. Without `look`, whose file each failure would enter. */
-const isRefused = (error: any): boolean => {
-  try {
-    return error[Refused] === true
-  } catch {
-    return false
-  }
-}
 
 const isRetryable = (whileRetryable: Compiled["whileRetryable"], failing: Failing): boolean =>
   typeof whileRetryable === "function" ? whileRetryable(failing) : !isFinal(whileRetryable, failing.info)
@@ -41,7 +32,7 @@ export const costOf = (quota: Cost | undefined, info: RetryInfo | undefined): nu
 export const verdictOf = (compiled: Compiled, failing: Failing, isNested: boolean): number | StopReason => {
   if (isNested) return "nested"
   if (compiled.attemptsFirst === true && failing.attempt >= compiled.maxAttempts) return "max-attempts"
-  if (isRefused(failing.error)) return "vetoed"
+  if (isRefusal(failing.error)) return "vetoed"
   if (!isRetryable(compiled.whileRetryable, failing)) return reasonOf(failing)
   if (compiled.conditions?.some((holds) => !holds(failing)) === true) return "condition"
   if (failing.attempt >= compiled.maxAttempts) return "max-attempts"

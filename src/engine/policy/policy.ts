@@ -80,12 +80,9 @@ const Proto: object = /* @__PURE__ */ Object.assign(
 )
 
 /** The policy that compiles to this. Its type is claimed here, and nowhere else. */
-export const fromCompiled = <E, Err, R>(compiled: Compiled): Policy<E, Err, R> =>
-  Object.assign(Object.create(Proto), scheduleOf(compiled), { [TypeId]: compiled })
-
-const scheduleOf = (compiled: Compiled) => {
+export const fromCompiled = <E, Err, R>(compiled: Compiled): Policy<E, Err, R> => {
   const schedule = toSchedule(compiled)
-  return compiled.services?.stepped(schedule) ?? schedule
+  return Object.assign(Object.create(Proto), compiled.services?.stepped(schedule) ?? schedule, { [TypeId]: compiled })
 }
 
 /** The policy that retries forever after the delays of `source`. */

@@ -6,6 +6,7 @@ import * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
 import type { AnyContext } from "../../internal/shared.ts"
 import type { Answer, Compiled, Services, Source } from "../compiled.ts"
+import { asDecision } from "../decider.ts"
 import { type AnyFiber, environmentOf, Provided } from "../environment.ts"
 import { begin, lookUp } from "../frames.ts"
 import { CurrentOffers, type Run } from "../run.ts"
@@ -84,8 +85,7 @@ const adopted = (run: Run, services: AnyContext): void => {
 export const joined = (run: Run, services: Services | undefined, decide: () => Answer): Answer =>
   services === undefined ? decide() : Effect.flatMap(services.build, (context) => {
     adopted(run, context)
-    const answer = decide()
-    return typeof answer === "boolean" ? Effect.succeed(answer) : answer
+    return asDecision(decide())
   })
 
 /** What decides inside a policy, with its services. */
