@@ -343,9 +343,7 @@ class Layered {
   }
 
   private static all(context: Caller): ReadonlyArray<Layered> {
-    const layers: Array<Layered> = []
-    for (const key of context.mapUnsafe.keys()) if (key.startsWith(prefix)) layers.push(context.mapUnsafe.get(key))
-    return layers
+    return [...context.mapUnsafe].flatMap(([key, layer]) => key.startsWith(prefix) ? layer : [])
   }
 
   /** What is in force where this layer is the last. */
@@ -355,15 +353,15 @@ class Layered {
     const others = Layered.all(context).filter((layer) => layer !== this && !this.around.includes(layer))
     if (others.length === 0) return this.inForce
     const { merged } = this
-    const isSame = merged?.others.length === others.length && others.every((other, i) => other === merged.others[i])
-    return (isSame ? merged : this.merged = { others, inForce: this.with(others) }).inForce
-  }
-
-  private with(others: ReadonlyArray<Layered>): InForce {
+    if (merged?.others.length === others.length && others.every((other, i) => other === merged.others[i])) {
+      return merged.inForce
+    }
     const layers = [...others, this]
     const replaced = layers.flatMap((layer) => layer.replaced)
     const all = new Set(layers.flatMap((layer) => layer.inForce.observers))
-    return inForce([...all].filter((observer) => !replaced.includes(observer)))
+    const own = inForce([...all].filter((observer) => !replaced.includes(observer)))
+    this.merged = { others, inForce: own }
+    return own
   }
 }
 

@@ -22,7 +22,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import { checkName, checks } from "./internal/checks.ts"
-import { monotonicMillis } from "./internal/clock.ts"
+import { withMillis } from "./internal/clock.ts"
 import { configured } from "./internal/layerConfig.ts"
 import { named, type Names } from "./internal/namedServices.ts"
 import { Refused } from "./internal/refused.ts"
@@ -260,11 +260,9 @@ export const layerStore = <E, R>(
  * @category constructors
  * @since 0.1.0
  */
-export const make = (options?: Options): Effect.Effect<Service> => Effect.map(inMemory(options), fromStore)
-
-const inMemory = (options: Options = {}): Effect.Effect<MemoryStore> => {
+export const make = (options: Options = {}): Effect.Effect<Service> => {
   const valid = validStore(options)
-  return withClock((clock) => new MemoryStore(valid, monotonicMillis(clock)))
+  return withMillis((nowMillis) => fromStore(new MemoryStore(valid, nowMillis)))
 }
 
 const makeShared = (options?: Options) => watchedQuota(make(options))

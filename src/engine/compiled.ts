@@ -6,6 +6,7 @@ import type { RetryDecision, Stop, StopReason } from "../RetryDecision.ts"
 import type { Ask } from "../RetryQuotaStore.ts"
 import type { Adjust, Delay, Failing } from "./delay.ts"
 import type { Offer, Run } from "./run.ts"
+import type { AnyEffect } from "./wait.ts"
 
 export type { Ask, RetryDecision }
 
@@ -28,15 +29,17 @@ export interface Limited {
   readonly quota: Cost | undefined
 }
 
-type AnyEffect = Effect.Effect<unknown, unknown, unknown>
-type OrElse = ((error: unknown, stop: Stop) => AnyEffect) | undefined
-type AnySchedule = Schedule.Schedule<RetryDecision, unknown, unknown, unknown>
+/** What to do with a run that is not retried. Without it, the run fails as its last send did. */
+export type OrElse = ((error: any, stop: Stop) => AnyEffect) | undefined
+
+/** A policy as a schedule. */
+export type DecidingSchedule = Schedule.Schedule<RetryDecision, unknown, unknown, unknown>
 
 /** Services that a policy brings along: for its runs, not for what they retry. */
 export interface Services {
   readonly build: Effect.Effect<AnyContext, unknown>
   /** A schedule whose policies find them. */
-  readonly stepped: (schedule: AnySchedule) => AnySchedule
+  readonly stepped: (schedule: DecidingSchedule) => DecidingSchedule
   /** A run that finds them. */
   readonly retried: (orElse: OrElse, retry: (orElse: OrElse) => AnyEffect) => AnyEffect
 }

@@ -5,17 +5,13 @@ import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import * as Schedule from "effect/Schedule"
 import { type AnyContext, shared } from "../internal/shared.ts"
-import type { Stop } from "../RetryDecision.ts"
-import { type Answer, type Compiled, isTimed } from "./compiled.ts"
+import { type Answer, type Compiled, isTimed, type OrElse } from "./compiled.ts"
 import { Decider } from "./decider.ts"
 import { type AnyFiber, type CallEnvironment, current, CurrentScope, environmentOf, fresh } from "./environment.ts"
 import { infoOf, Run } from "./run.ts"
 import { earn, failing, framed, guarded, send } from "./send.ts"
 import { isFinal } from "./verdict.ts"
 import { after, type AnyEffect } from "./wait.ts"
-
-/** What to do with a run that is not retried. Without it, the run fails as its last send did. */
-export type OrElse = (error: any, stop: Stop) => AnyEffect
 
 /** A run under our own loop, from its first failure on. */
 export class Loop {
@@ -30,7 +26,7 @@ export class Loop {
   elapsedMillis = 0
   sinceMillis = 0
 
-  constructor(readonly self: AnyEffect, readonly decider: Decider, readonly orElse: OrElse | undefined) {
+  constructor(readonly self: AnyEffect, readonly decider: Decider, readonly orElse: OrElse) {
     this.run = decider.run
   }
 }
@@ -140,7 +136,7 @@ const inside = ({ delay, elapsedMillis, nowMillis, run, sinceMillis }: Loop, fib
 }
 
 /** The end of a run that is not retried. A polling run is held back first. */
-const ending = (decider: Decider, cause: Cause.Cause<unknown>, orElse: OrElse | undefined): AnyEffect => {
+const ending = (decider: Decider, cause: Cause.Cause<unknown>, orElse: OrElse): AnyEffect => {
   const { run } = decider
   const { onStop } = run.environment.observer
   if (onStop === undefined && orElse === undefined && decider.holdMillis === 0) {
@@ -167,7 +163,7 @@ const back = (fiber: AnyFiber): CallEnvironment => {
 }
 
 /** Continues after the failure of a first send that ran bare or in a guard, in a run that begins only now. */
-const handling = (self: AnyEffect, compiled: Compiled, orElse: OrElse | undefined) =>
+const handling = (self: AnyEffect, compiled: Compiled, orElse: OrElse) =>
 (
   error: unknown,
   cause: Cause.Cause<unknown>,

@@ -1,4 +1,7 @@
-/** A policy as a schedule: it finds the run of the loop that it is in, or begins one; it offers, and the loop decides. */
+/**
+ * A policy as a schedule: it finds the run of the loop that it is in, or begins one; it offers, and the loop decides. And a
+ * schedule as a policy.
+ */
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
@@ -6,14 +9,14 @@ import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import * as Schedule from "effect/Schedule"
 import { firstIn } from "../internal/cause.ts"
-import { isDoneCause } from "../internal/requiresEffect4.ts"
+import { catchDone, isDoneCause } from "../internal/requiresEffect4.ts"
 import { warnUnseen } from "../internal/sharing.ts"
 import type { RetryDecision } from "../RetryDecision.ts"
 import type { RetryInfo } from "../RetryInfo.ts"
-import { type Compiled, isTimed } from "./compiled.ts"
+import { type Compiled, type DecidingSchedule, isTimed, type Source, type Surrounding } from "./compiled.ts"
 import { Decider } from "./decider.ts"
 import { type AnyFiber, environmentOf } from "./environment.ts"
-import { begin, type Driven, drivenBy, isSupported, joinLate, lookUp, tried } from "./frames.ts"
+import { begin, depthOf, type Driven, drivenBy, isConstant, isSupported, joinLate, lookUp, tried } from "./frames.ts"
 import { CurrentOffers, Offers, Repetition, Run } from "./run.ts"
 import { earn } from "./send.ts"
 import { after } from "./wait.ts"
@@ -77,8 +80,6 @@ class Driver extends Run implements Driven {
     return undefined
   }
 }
-
-type AnySchedule = Schedule.Schedule<RetryDecision, unknown, unknown, unknown>
 
 /** One policy in one schedule. */
 class Steps {
@@ -184,7 +185,7 @@ class Steps {
   }
 }
 
-export const toSchedule = (compiled: Compiled): AnySchedule =>
+export const toSchedule = (compiled: Compiled): DecidingSchedule =>
   Schedule.fromStep(Effect.withFiber((fiber: AnyFiber) => Effect.succeed(new Steps(compiled, fiber).step))) as any
 
 /** The last run of each fiber in which no loop can be seen. */
@@ -237,3 +238,41 @@ class Fallback {
     run.complete()
   }
 }
+
+/** Any schedule as the source of a policy. Policies in it find the run, and offer instead of paying on their own. */
+export const lifting = (schedule: Schedule.Schedule<any, any, any, any>): Source => ({
+  isTimed: !isConstant(schedule),
+  begin: (around) => {
+    const { run } = around
+    let step: ((now: number, error: unknown) => any) | undefined
+    const next = Effect.suspend(() =>
+      Effect.map(
+        step!(run.wallMillis, run.error),
+        ([, delay]: [unknown, Duration.Duration]) => Duration.toMillis(delay)
+      )
+    )
+    const stepped = Effect.map(
+      offered(around, () => catchDone(next, () => Effect.succeed(undefined))),
+      ([delayMillis, offers]) => {
+        if (delayMillis === undefined) return around.refuses(offers.reason ?? "schedule", offers.holdMillis)
+        const untilMillis = offers.untilAfter(run.environment.nowMillis + delayMillis)
+        return around.accepts({ cost: offers.cost, delayMillis, maxAttempts: offers.maxAttempts, untilMillis })
+      }
+    )
+    return () =>
+      step !== undefined ? stepped : Effect.flatMap(offered(around, () => Schedule.toStep(schedule)), ([begun]) => {
+        step = begun
+        return stepped
+      })
+  }
+})
+
+/** Runs part of a schedule, and collects what the policies in it offer. */
+const offered = <A>(
+  { deadlineAtMillis, run, startMillis }: Surrounding,
+  part: () => Effect.Effect<A, unknown, unknown>
+): Effect.Effect<readonly [A, Offers], unknown, unknown> =>
+  Effect.withFiber((fiber: AnyFiber) => {
+    const offers = new Offers(run, { fiber, depth: depthOf(fiber), startMillis, deadlineAtMillis })
+    return Effect.map(Effect.provideService(part(), CurrentOffers, offers), (made) => [made, offers] as const)
+  })

@@ -9,8 +9,7 @@ import { isObject } from "../../internal/invalidField.ts"
 import { get } from "../../internal/tryGet.ts"
 import { changed, type Compiled, free, type Node, type RetryDecision } from "../compiled.ts"
 import type { Adjust, Jitter } from "../delay.ts"
-import { toSchedule } from "../schedule.ts"
-import { lifting } from "./liftedSchedule.ts"
+import { lifting, toSchedule } from "../schedule.ts"
 
 /** The key under which a policy carries what it compiles to. */
 export const TypeId = "~effect-retry/RetryPolicy" as const
