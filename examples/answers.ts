@@ -6,7 +6,8 @@
  * came of a failed attempt is dropped; of the one that succeeds nothing
  * is missing.
  */
-import { Effect, identity, Stream } from "effect"
+import { Effect, identity, ManagedRuntime, Stream } from "effect"
+import { RetryQuota } from "effect-retry"
 import * as RetryLlm from "effect-retry/RetryLlm"
 import * as TokenLimiter from "effect-retry/TokenLimiter"
 import type OpenAI from "openai"
@@ -17,12 +18,14 @@ type Request = OpenAI.ChatCompletionCreateParamsStreaming
 const partsOf = (openai: OpenAI, request: Request) =>
   Effect.abortSignal.pipe(
     Effect.andThen((signal) =>
-      Effect.tryPromise(() =>
-        openai.chat.completions.create(request, {
-          maxRetries: 0,
-          signal
-        })
-      )
+      Effect.tryPromise({
+        try: () =>
+          openai.chat.completions.create(request, {
+            maxRetries: 0,
+            signal
+          }),
+        catch: (error) => error as Error
+      })
     ),
     Effect.map((parts) => Stream.fromAsyncIterable(parts, identity)),
     Stream.unwrap
@@ -38,6 +41,30 @@ export const answer = (openai: OpenAI, request: Request) =>
       RetryLlm.estimateOf(request)
     )
   )
+
+/** The same for `for await`, outside Effect. */
+export const answerOutside = (
+  openai: OpenAI,
+  request: Request,
+  signal: AbortSignal
+) =>
+  answer(openai, request).pipe(
+    Stream.interruptWhen(aborted(signal)),
+    Stream.toAsyncIterableWith(context)
+  )
+
+/** What all calls share. */
+const context = ManagedRuntime.make(RetryQuota.layer())
+  .runSync(Effect.context<RetryQuota.RetryQuota>())
+
+/** Fails with the reason of the signal. */
+const aborted = (signal: AbortSignal) =>
+  Effect.callback<never, unknown>((resume) => {
+    const end = () => resume(Effect.fail(signal.reason))
+    if (signal.aborted) return end()
+    signal.addEventListener("abort", end, { once: true })
+    return Effect.sync(() => signal.removeEventListener("abort", end))
+  })
 
 import { ended, inVirtualTime, main, print } from "./support/program.ts"
 

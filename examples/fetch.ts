@@ -5,8 +5,10 @@
  * asks, and gives each host a quota and a cool-down, so that an outage
  * of one leaves the others alone.
  */
-import { Effect } from "effect"
+import { Effect, Layer, ManagedRuntime, References } from "effect"
+import { RetryMetrics, RetryObserver } from "effect-retry"
 import { retryFetch } from "effect-retry/fetch"
+import * as PrometheusMetrics from "effect/observability/PrometheusMetrics"
 import { main, print } from "./support/program.ts"
 import { answering, withServer } from "./support/server.ts"
 
@@ -30,13 +32,38 @@ export const placeOrder = (url: string, order: object, key?: string) =>
     headers: key === undefined ? {} : { "Idempotency-Key": key }
   })
 
-/** Options, for a service that may take its time. */
+/**
+ * Options, for a service that may take its time. Each error and each
+ * response arrives unchanged, so it leads to why its call stopped.
+ */
 export const patientFetch = retryFetch({
   retries: 4,
   attemptTimeout: "2 minutes",
-  onRetry: (error, { delay, retry }) =>
-    console.log(`retry ${retry} in ${delay} after ${error}`)
+  onRetry: (error, { delay, retry }) => {
+    const type = RetryObserver.errorType(error)
+    console.log(`retry ${retry} in ${delay} after ${type}`)
+  },
+  onStop: (error, { reason }) => reasons.set(Object(error), reason)
 })
+
+const reasons = new WeakMap<object, string>()
+
+/** Of a 503 or an error; a 404 is a result, and nothing stopped. */
+export const reasonOf = (result: object) => reasons.get(result)
+
+/** Logs, retries included, and metrics, without an Effect program. */
+const context = ManagedRuntime.make(
+  Layer.mergeAll(
+    RetryObserver.layer(RetryObserver.logger),
+    Layer.succeed(References.MinimumLogLevel, "Debug"),
+    RetryMetrics.layer()
+  )
+).runSync(Effect.context<never>())
+
+export const observedFetch = retryFetch({ context })
+
+/** What Prometheus reads. */
+export const metricsText = () => PrometheusMetrics.formatUnsafe(context)
 
 /** What a server of this machine is asked. */
 export const program = (url: string) =>

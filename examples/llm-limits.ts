@@ -90,10 +90,12 @@ export const complete = (
   openai: OpenAI,
   request: OpenAI.ChatCompletionCreateParamsNonStreaming
 ) =>
-  Effect.tryPromise((signal) =>
-    openai.chat.completions.create(request, { maxRetries: 0, signal })
-      .withResponse()
-  ).pipe(
+  Effect.tryPromise({
+    try: (signal) =>
+      openai.chat.completions.create(request, { maxRetries: 0, signal })
+        .withResponse(),
+    catch: (error) => error as Error
+  }).pipe(
     withRetry(
       RetryLlm.openai.pipe(
         RetryPolicy.requires(TokenLimiter.TokenLimiter)

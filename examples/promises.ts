@@ -10,6 +10,7 @@ import {
   AwsModes,
   awsStandard,
   awsStandard2026,
+  RetryObserver,
   RetryQuota
 } from "effect-retry"
 import {
@@ -93,6 +94,17 @@ export const classifyDatabase = (
 }
 
 /**
+ * `classify` for writes: a connection that breaks does not show whether
+ * the statement ran, so it is not repeated.
+ */
+export const classifyWrite = (error: unknown): Verdict => {
+  const { code } = Object(error) as { readonly code?: unknown }
+  return /^(?:ECONNRESET|EPIPE|ETIMEDOUT)$/.test(String(code))
+    ? { safety: "Maybe", fault: "server" }
+    : undefined
+}
+
+/**
  * A client that throws. All calls with the same policy object share a
  * quota.
  */
@@ -140,10 +152,14 @@ export const getPatiently = (
       retries: 5,
       classify: (error) =>
         error instanceof SyntaxError ? false : undefined,
-      onRetry: (error, { delay, retry }) =>
-        log(`retry ${retry} in ${delay} after ${error}`),
-      onStop: (error, { attempts, reason }) =>
-        log(`${reason} after ${attempts} attempts: ${error}`)
+      onRetry: (error, { delay, retry }) => {
+        const type = RetryObserver.errorType(error)
+        log(`retry ${retry} in ${delay} after ${type}`)
+      },
+      onStop: (error, { attempts, reason }) => {
+        const type = RetryObserver.errorType(error)
+        log(`${reason} after ${attempts} attempts: ${type}`)
+      }
     }
   )
 

@@ -220,7 +220,7 @@ const sharedOf = (policy: Policy<unknown>) => {
  * const page = await retryPromise((attempt) => get("/", attempt), awsStandard, {
  *   retries: 5,
  *   classify: (error) => error instanceof RangeError ? false : undefined,
- *   onRetry: (error, { delay, retry }) => console.log(`retry ${retry} in ${delay} after ${error}`)
+ *   onRetry: (error, { delay }) => console.log(`retry in ${delay} after ${RetryObserver.errorType(error)}`)
  * })
  * ```
  *

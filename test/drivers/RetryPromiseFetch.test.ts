@@ -415,10 +415,10 @@ describe("examples/promises.ts", () => {
     const lines: Array<string> = []
     const log = (line: string) => lines.push(line.replace(/in \S.* after/, "in .. after"))
     assert.strictEqual(await Promises.getPatiently(failing([reset, reset, reset]), "/", log), "page")
-    assert.deepStrictEqual(lines, [1, 2, 3].map((retry) => `retry ${retry} in .. after Error: reset`))
+    assert.deepStrictEqual(lines, [1, 2, 3].map((retry) => `retry ${retry} in .. after ECONNRESET`))
     lines.length = 0
     await rejected(Promises.getPatiently(failing([new SyntaxError("no JSON")]), "/", log))
-    assert.deepStrictEqual(lines, ["final after 1 attempts: SyntaxError: no JSON"])
+    assert.deepStrictEqual(lines, ["final after 1 attempts: SyntaxError"])
   })
 })
 
