@@ -12,6 +12,7 @@
 import { Effect, Layer, Stream } from "effect"
 import {
   awsStandard,
+  RetryInfo,
   RetryPolicy,
   RetryQuota,
   withRetry
@@ -39,6 +40,25 @@ export const layer = Layer.merge(
   RetryQuota.layer(),
   ConcurrencyLimiter.layer()
 )
+
+/** A write may still run after its timeout. */
+class TooSlow extends RetryInfo.TaggedError("TooSlow", {
+  timeout: true,
+  safety: "Maybe"
+}) {}
+
+/**
+ * A write is not repeated after its timeout, as it would be after
+ * `Effect.timeout`. It is a sign of overload all the same.
+ */
+export const write = <A, E>(send: Effect.Effect<A, E>) =>
+  send.pipe(
+    Effect.timeoutOrElse({
+      duration: "1 second",
+      orElse: () => Effect.fail(new TooSlow())
+    }),
+    withRetry(policy)
+  )
 
 /** A background job: when the limit is reached, others go first. */
 export const reindex = <A, E>(send: Effect.Effect<A, E>) =>
@@ -69,6 +89,15 @@ export const reading = Effect.map(
  * it is over, then one does, then more.
  */
 export const polite = Layer.merge(layer, CoolDown.layer())
+
+/**
+ * A policy for it: a call whose hint is longer than the cool-down lets
+ * it wait ends immediately. `awsStandard` alone would wait for up to
+ * 20 seconds, and then be refused.
+ */
+export const prompt = policy.pipe(
+  RetryPolicy.honorRetryAfter({ atMost: "2 seconds", beyond: "stop" })
+)
 
 /**
  * A service that answers 20 sends a second, the others later; it is

@@ -1,10 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
-import { RetryQuota } from "effect-retry"
+import { awsStandard, RetryQuota, withRetry } from "effect-retry"
 import * as ConcurrencyLimiter from "effect-retry/ConcurrencyLimiter"
 import * as CoolDown from "effect-retry/CoolDown"
 import * as Kit from "effect-retry/testing"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
 import * as Example from "../../examples/concurrency-limit.ts"
@@ -27,6 +29,36 @@ describe("examples/concurrency-limit", () => {
       yield* TestClock.adjust(750)
       assert.strictEqual((yield* ConcurrencyLimiter.state).limit, 14)
     }).pipe(Effect.provide([Example.layer, Kit.fixedRandom(0.999)])))
+
+  it.effect("does not repeat a write that timed out, and cuts the limit", () =>
+    Effect.gen(function*() {
+      const rows = Kit.outcomes([Kit.ok()], { afterwards: "repeat", latency: "2 seconds" })
+      const error = yield* Kit.runToEnd(Effect.flip(Example.write(rows.send)))
+      assert.strictEqual(error._tag, "TooSlow")
+      assert.strictEqual(rows.sends, 1)
+      assert.isBelow((yield* ConcurrencyLimiter.state).limit, 20)
+    }).pipe(Effect.provide(Example.layer)))
+
+  it.effect("Effect.timeout around a write would repeat it", () =>
+    Effect.gen(function*() {
+      const rows = Kit.outcomes([Kit.ok()], { afterwards: "repeat", latency: "2 seconds" })
+      yield* Kit.runToEnd(Effect.exit(rows.send.pipe(Effect.timeout("1 second"), withRetry(awsStandard))))
+      assert.strictEqual(rows.sends, 3)
+    }).pipe(Effect.provide(RetryQuota.layer())))
+
+  it.effect("ends a call immediately if its hint is longer than the cool-down lets it wait", () =>
+    Effect.gen(function*() {
+      for (const [policy, millis] of [[Example.prompt, 0], [awsStandard, 20_000]] as const) {
+        const program = Effect.gen(function*() {
+          const busy = Kit.outcomes([Kit.throttledFor("30 seconds")], { afterwards: "repeat" })
+          const start = yield* Clock.currentTimeMillis
+          yield* Kit.runToEnd(Effect.exit(busy.send.pipe(withRetry(policy))))
+          assert.strictEqual(busy.sends, 1)
+          return (yield* Clock.currentTimeMillis) - start
+        })
+        assert.strictEqual(yield* Effect.provide(program, Layer.fresh(Example.polite)), millis)
+      }
+    }))
 
   it.effect("serves a background job after the others", () =>
     Effect.gen(function*() {
