@@ -11,6 +11,7 @@ import { RetryQuota } from "effect-retry"
 import * as RetryLlm from "effect-retry/RetryLlm"
 import * as TokenLimiter from "effect-retry/TokenLimiter"
 import type OpenAI from "openai"
+import type { APIError } from "openai"
 
 type Request = OpenAI.ChatCompletionCreateParamsStreaming
 
@@ -24,7 +25,7 @@ const partsOf = (openai: OpenAI, request: Request) =>
             maxRetries: 0,
             signal
           }),
-        catch: (error) => error as Error
+        catch: (error) => error as APIError
       })
     ),
     Effect.map((parts) => Stream.fromAsyncIterable(parts, identity)),

@@ -14,6 +14,7 @@ import { retryPromise } from "effect-retry/RetryPromise"
 import * as TokenLimiter from "effect-retry/TokenLimiter"
 import { LanguageModel } from "effect/ai"
 import type OpenAI from "openai"
+import type { APIError } from "openai"
 import { main, print } from "./support/program.ts"
 
 const usage = {
@@ -94,7 +95,7 @@ export const complete = (
     try: (signal) =>
       openai.chat.completions.create(request, { maxRetries: 0, signal })
         .withResponse(),
-    catch: (error) => error as Error
+    catch: (error) => error as APIError
   }).pipe(
     withRetry(
       RetryLlm.openai.pipe(
