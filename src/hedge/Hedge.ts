@@ -23,23 +23,15 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
-import { checks, checksOf, inside } from "../internal/checks.ts"
+import { checksOf } from "../internal/checks.ts"
 import { monotonicMillis } from "../internal/clock.ts"
 import { configured } from "../internal/layerConfig.ts"
-import { validOptions } from "../internal/options.ts"
 import { watched } from "../internal/sharing.ts"
 import type { InvalidOption } from "../InvalidOption.ts"
 import type * as RetryInfo from "../RetryInfo.ts"
 import type { RetryQuotaStore } from "../RetryQuotaStore.ts"
-import { homeOf, serviceOf, validCall, validHome } from "./internal/hedgeOptions.ts"
-import {
-  type AtQuantile,
-  CurrentHedge,
-  type HedgeOptions,
-  hedging,
-  type Home,
-  quantileOptions
-} from "./internal/race.ts"
+import { homeOf, quantileOf, serviceOf, validCall, validHome } from "./internal/hedgeOptions.ts"
+import { type AtQuantile, CurrentHedge, type HedgeOptions, hedging, type Home } from "./internal/race.ts"
 
 /**
  * How hedges are paid for, and how latencies are measured.
@@ -223,14 +215,7 @@ export interface QuantileOptions {
  * @category constructors
  * @since 0.1.0
  */
-export const quantile = (quantile?: number, options: QuantileOptions = {}): Quantile => {
-  const check = checksOf("Hedge.quantile", options)
-  return {
-    ...validOptions(check, quantileOptions, options),
-    _tag: "Quantile",
-    quantile: quantile === undefined ? undefined : inside(checks(check.tag), "quantile", quantile)
-  }
-}
+export const quantile: (quantile?: number, options?: QuantileOptions) => Quantile = quantileOf
 
 /**
  * How a call is hedged.

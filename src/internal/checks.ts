@@ -2,7 +2,6 @@ import * as Duration from "effect/Duration"
 import { InvalidOption } from "../InvalidOption.ts"
 import { counted, words } from "./format.ts"
 import { isObject } from "./invalidField.ts"
-import { guarded } from "./tryGet.ts"
 
 type Reject = (field: string, value: unknown, expected: string) => never
 
@@ -129,14 +128,6 @@ export const callable = <F>(check: Checks, field: string, value: F, expected = "
   check.names.add(field)
   return typeof value === "function" ? value : check.reject(field, value, expected)
 }
-
-/** A predicate of an outcome. Where that of the user throws, the default answers. */
-export const predicate = <F extends (outcome: any) => boolean>(
-  check: Checks,
-  field: string,
-  value: F | undefined,
-  otherwise: F
-): F => guarded(callable(check, field, value === undefined ? otherwise : value, "a function of an outcome"), otherwise)
 
 /** `Duration` reads NaN as zero, so numbers, alone or in an array or object, are checked first. */
 const toMillis = (input: Duration.Input | undefined): number | undefined => {

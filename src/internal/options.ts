@@ -1,5 +1,6 @@
 import type * as Duration from "effect/Duration"
-import { also, type Checks, flag as checkFlag, inside, predicate, rejectUnknown } from "./checks.ts"
+import { also, callable, type Checks, flag as checkFlag, inside, rejectUnknown } from "./checks.ts"
+import { guarded } from "./tryGet.ts"
 
 /** An option, declared once: what it may be, and its default. Checks, Schemas and texts of defaults come from it. */
 export interface Option<out Kind extends string, in In, out Out> {
@@ -125,12 +126,24 @@ export const flag = (otherwise = false): Option<"flag", boolean, boolean> => ({
   read: (check, field, value = otherwise) => checkFlag(check, field, value)
 })
 
-/** A function of an outcome. Where it throws, the default answers. */
-export const callback = <F extends (outcome: any) => boolean>(otherwise: F): Option<"callback", F, F> => ({
+/** A function of the user's. Its module answers where it throws. */
+export const functionOf = <F extends (a: any, b: any) => unknown>(
+  expected: string,
+  otherwise: F
+): Option<"callback", F, F> => ({
   kind: "callback",
   otherwise,
-  read: (check, field, value) => predicate(check, field, value, otherwise)
+  read: (check, field, value = otherwise) => callable(check, field, value, expected)
 })
+
+/** A function of the user's, by default of an outcome. Where it throws, the default answers. */
+export const callback = <F extends (a: any, b: any) => unknown>(
+  otherwise: F,
+  expected = "a function of an outcome"
+): Option<"callback", F, F> => {
+  const option = functionOf(expected, otherwise)
+  return { ...option, read: (check, field, value) => guarded(option.read(check, field, value), otherwise) }
+}
 
 /** What only code can set. Its module checks it. */
 export const inCode: Option<"inCode", any, unknown> = { kind: "inCode", read: () => undefined }

@@ -1,36 +1,33 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import { callable, type Checks, checks, checksOf, inside } from "../../internal/checks.ts"
+import { type Checks, checks, checksOf, inside } from "../../internal/checks.ts"
 import { withMillis } from "../../internal/clock.ts"
 import { type Inputs, validOptions } from "../../internal/options.ts"
 import { isRefusal } from "../../internal/refused.ts"
 import { shared } from "../../internal/shared.ts"
-import { get, guarded } from "../../internal/tryGet.ts"
-import type { RetryInfo } from "../../RetryInfo.ts"
+import { get } from "../../internal/tryGet.ts"
 import type { RetryQuotaStore } from "../../RetryQuotaStore.ts"
 import { HedgeBudget } from "./hedgeBudget.ts"
 import { Latencies } from "./latencyWindow.ts"
-import { type AtQuantile, type HedgeOptions, hedgeOptions, type Home, homeOptions } from "./race.ts"
+import { type HedgeOptions, hedgeOptions, type Home, homeOptions, quantileOptions } from "./race.ts"
 
 /** Options of a call before they are checked: those of `Hedge`. */
-type CallInput = Omit<Inputs<typeof hedgeOptions>, "after" | "isRetryable"> & {
+type CallInput = Omit<Inputs<typeof hedgeOptions>, "after"> & {
   readonly after?: Duration.Input | Quantile | undefined
-  readonly isRetryable?: ((error: any, info: RetryInfo | undefined) => boolean) | undefined
 }
 
-interface Quantile extends AtQuantile {
-  readonly _tag: "Quantile"
+/** A delay taken from the latencies; without a quantile, at that of what the calls share. */
+export const quantileOf = (quantile?: number, options: Inputs<typeof quantileOptions> = {}) => {
+  const check = checksOf("Hedge.quantile", options)
+  return {
+    ...validOptions(check, quantileOptions, options),
+    _tag: "Quantile" as const,
+    quantile: quantile === undefined ? undefined : inside(checks(check.tag), "quantile", quantile)
+  }
 }
 
-/** The delay of a call that names none. */
-const usual: Quantile = {
-  _tag: "Quantile",
-  quantile: undefined,
-  warmUp: undefined,
-  atLeastMillis: 1,
-  firstMillis: Infinity
-}
+type Quantile = ReturnType<typeof quantileOf>
 
 /** Options with their defaults, checked. */
 export const validHome = (
@@ -69,8 +66,6 @@ export const serviceOf = (home: Home) => ({
   )
 })
 
-const byInfo = (_error: unknown, info: RetryInfo | undefined): boolean => info !== undefined && info.safety !== "No"
-
 /** The longest a hedge waits for a server that asks for time. */
 const maxHintMillis = 60_000
 
@@ -90,11 +85,12 @@ export const delayOf = (check: Checks, field: string, delay: Duration.Input): nu
 
 /** Checks options, for the combinators of the adapters. */
 export const validCall = (check: Checks, options: CallInput): HedgeOptions => {
-  const { after = usual, isRetryable = byInfo } = options
+  const { after = quantileOf() } = options
+  const { isRetryable, ...valid } = validOptions(check, hedgeOptions, options)
   return {
-    ...validOptions(check, hedgeOptions, options),
+    ...valid,
     after: isQuantile(after) ? after : delayOf(check, "after", after),
-    react: reactTo(guarded(callable(check, "isRetryable", isRetryable, "a function of an error"), byInfo)),
+    react: reactTo(isRetryable),
     spacingMillis: 0,
     waitsOut: false,
     release: undefined

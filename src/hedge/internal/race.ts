@@ -54,7 +54,10 @@ export const hedgeOptions = {
   after: Options.inCode,
   atMost: Options.whole(0, 10, 1),
   cost: Options.positive(1),
-  isRetryable: Options.inCode
+  isRetryable: Options.callback(
+    (_error: any, info: RetryInfo | undefined) => info !== undefined && info.safety !== "No",
+    "a function of an error"
+  )
 }
 
 /** The delay before a hedge, taken from the latencies; `firstMillis` is that before there are enough of them. */
@@ -69,7 +72,7 @@ export interface AtQuantile extends Options.Valid<typeof quantileOptions> {
 type Reaction = "next" | number | "stop" | "final"
 
 /** Valid options of a hedged call. */
-export interface HedgeOptions extends Options.Valid<typeof hedgeOptions> {
+export interface HedgeOptions extends Omit<Options.Valid<typeof hedgeOptions>, "isRetryable"> {
   readonly after: number | AtQuantile
   readonly react: (error: unknown, info: RetryInfo | undefined) => Reaction
   /** How long after the last send a hedge may leave at the earliest; 0 for no such limit. */
