@@ -15,16 +15,26 @@ export interface BudgetOptions {
   readonly grpc: GrpcThrottleOptions | undefined
 }
 
+type Budget = RetryQuotaStore & { readonly change: (options: any, clock: Clock.Clock) => void }
+
+/** How each is made, and where its gate is among the others. */
+const kinds = {
+  share: { order: 1000, make: (options: any, nowMillis: number): Budget => new ShareStore(options, nowMillis) },
+  inFlight: { order: 0, make: (options: any): Budget => new InFlightStore(options) },
+  grpc: { order: 1000, make: (options: any): Budget => new GrpcThrottleStore(options) }
+}
+
+const names = Object.keys(kinds) as ReadonlyArray<keyof typeof kinds>
+
 /** A bucket and the budgets next to it, which can be added, changed and removed while in use. */
 export class ChangingBudgets extends DelegatingStore {
   /** The bucket. Deposits go to it; the budgets count sends themselves. */
   readonly store: RetryQuotaStore
   private readonly ownGates: ReadonlyArray<SendGate>
   private joined: JoinedStore
-  private share: ShareStore | undefined = undefined
-  private inFlight: InFlightStore | undefined = undefined
-  private grpc: GrpcThrottleStore | undefined = undefined
-  private options: BudgetOptions = { share: undefined, inFlight: undefined, grpc: undefined }
+  /** Kept when they are removed: their sends in progress end. */
+  private readonly budgets: Partial<Record<keyof BudgetOptions, Budget>> = {}
+  private options: Partial<BudgetOptions> = {}
 
   constructor(bucket: RetryQuotaStore, private readonly refused: (cost: number, balance: number) => unknown) {
     super()
@@ -38,9 +48,7 @@ export class ChangingBudgets extends DelegatingStore {
     const fee = feeGate(bucket, refused)
     this.ownGates = [
       gate(fee.order, () => bucket.firstAttemptCost > 0 ? fee : undefined),
-      gate(0, () => this.options.inFlight && this.inFlight?.gates[0]),
-      gate(1000, () => this.options.share && this.share?.gates[0]),
-      gate(1000, () => this.options.grpc && this.grpc?.gates[0])
+      ...names.map((name) => gate(kinds[name].order, () => this.options[name] && this.budgets[name]?.gates?.[0]))
     ]
   }
 
@@ -55,21 +63,14 @@ export class ChangingBudgets extends DelegatingStore {
 
   /** A budget keeps its counts. */
   change(options: BudgetOptions, clock: Clock.Clock): void {
-    const { grpc, inFlight, share } = this.options = options
-    if (share !== undefined) {
-      this.share ??= new ShareStore(share, monotonicMillis(clock))
-      this.share.change(share, clock)
-    }
-    if (inFlight !== undefined) {
-      this.inFlight ??= new InFlightStore(inFlight)
-      this.inFlight.change(inFlight)
-    }
-    if (grpc !== undefined) {
-      this.grpc ??= new GrpcThrottleStore(grpc)
-      this.grpc.change(grpc)
-    }
-    const stores = [share && this.share, inFlight && this.inFlight, grpc && this.grpc]
-    this.joined = new JoinedStore([this.store, ...stores.flatMap((store) => store ?? [])], this.refused)
+    this.options = options
+    const budgets = names.flatMap((name) => {
+      if (options[name] === undefined) return []
+      const budget = this.budgets[name] ??= kinds[name].make(options[name], monotonicMillis(clock))
+      budget.change(options[name], clock)
+      return budget
+    })
+    this.joined = new JoinedStore([this.store, ...budgets], this.refused)
   }
 
   override reserve(cost: number, clock: Clock.Clock): Reservation | undefined | Ask {

@@ -4,7 +4,7 @@ import { count, inCode, type Inputs, share, validOptions } from "../../internal/
 import { guarded } from "../../internal/tryGet.ts"
 import type { Reservation, RetryQuotaStore } from "../../RetryQuotaStore.ts"
 import type { Pass, Send, SendGate } from "../../SendGate.ts"
-import { counted } from "./reservation.ts"
+import { counted, CountingStore } from "./reservation.ts"
 
 /** How many retries may be in progress. */
 type Most = (underWay: Pick<InFlightStore, "sends" | "firstSends" | "retries">) => number
@@ -28,11 +28,7 @@ export const validInFlight = (options: Inputs<typeof inFlightOptions>): Most => 
 }
 
 /** Bounds the retries in progress by a share of the sends in progress. */
-export class InFlightStore implements RetryQuotaStore {
-  readonly capacity = Infinity
-  readonly successIncrement = 0
-  readonly firstAttemptCost = 0
-  readonly onExceeded = "stop"
+export class InFlightStore extends CountingStore implements RetryQuotaStore {
   readonly gates: ReadonlyArray<SendGate>
   /** Sends made or waiting for a gate. */
   sends = 0
@@ -42,6 +38,7 @@ export class InFlightStore implements RetryQuotaStore {
   retries = 0
 
   constructor(private most: Most) {
+    super()
     const pass = (firstSends: number): Pass => {
       const end = () => this.count(-1, -firstSends)
       return { settle: end, cancel: end }
@@ -68,9 +65,6 @@ export class InFlightStore implements RetryQuotaStore {
       return () => this.retries--
     })
   }
-
-  /** Only what is in progress decides. */
-  deposit(): void {}
 
   balance(): number {
     return Math.max(0, this.most(this) - this.retries)

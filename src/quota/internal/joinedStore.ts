@@ -6,7 +6,7 @@ import { monotonicMillis } from "../../internal/clock.ts"
 import type { Ask, Reservation, RetryQuotaStore, Shortage } from "../../RetryQuotaStore.ts"
 import type { Send, SendGate } from "../../SendGate.ts"
 import { setTokens } from "./delegatingStore.ts"
-import { Taken, unobserved } from "./reservation.ts"
+import { patienceUntil, Taken, unobserved } from "./reservation.ts"
 
 type Hold = Parameters<Ask>[1]
 
@@ -54,54 +54,34 @@ interface AskOptions {
 }
 
 /** Asks one store after the other. If one refuses, what the others granted goes back immediately. */
-class Asking {
-  private readonly held: Array<Reservation> = []
-  private isOver = false
-
-  constructor(private readonly asked: AskOptions) {}
-
-  get run(): Effect.Effect<Shortage> {
-    return Effect.onExit(Effect.suspend(() => this.next()), () =>
-      Effect.sync(() => {
-        if (this.isOver) return
-        this.isOver = true
-        giveBackAll(this.held)
-      }))
+const askAll = ({ clock, cost, hold, stores, untilMillis }: AskOptions): Effect.Effect<Shortage> => {
+  const held: Array<Reservation> = []
+  let isOver = false
+  const granted = (reservation: Reservation): void => {
+    if (isOver) return void reservation.giveBack()
+    held.push(reservation)
+    isOver = held.length === stores.length
+    if (isOver) hold(new Together(cost, held))
   }
-
-  private next(): Effect.Effect<Shortage> {
-    const { clock, cost, stores } = this.asked
-    while (!this.isOver && this.held.length < stores.length) {
-      const before = this.held.length
-      const answer = stores[before]!.reserve(cost, clock)
-      if (answer === undefined) return Effect.succeed("refused")
-      if (typeof answer === "function") {
-        const asked = answer(this.patience, (reservation) => this.granted(reservation))
-        return Effect.flatMap(asked, (shortage) => this.held.length > before ? this.next() : Effect.succeed(shortage))
-      }
-      this.granted(answer)
+  const next = (): Effect.Effect<Shortage> => {
+    const { length } = held
+    if (isOver) return Effect.void
+    const answer = stores[length]!.reserve(cost, clock)
+    if (answer === undefined) return Effect.succeed("refused")
+    if (typeof answer === "function") {
+      return Effect.flatMap(
+        answer(patienceUntil(untilMillis, clock), granted),
+        (shortage) => held.length > length ? next() : Effect.succeed(shortage)
+      )
     }
-    return Effect.void
+    granted(answer)
+    return next()
   }
-
-  private get patience(): Duration.Duration {
-    const { clock, untilMillis } = this.asked
-    return untilMillis === Infinity
-      ? Duration.infinity
-      : Duration.millis(Math.max(0, untilMillis - monotonicMillis(clock)))
-  }
-
-  private granted(reservation: Reservation): void {
-    if (this.isOver) {
-      reservation.giveBack()
-      return
-    }
-    const { cost, hold, stores } = this.asked
-    this.held.push(reservation)
-    if (this.held.length < stores.length) return
-    this.isOver = true
-    hold(new Together(cost, this.held))
-  }
+  return Effect.onExit(Effect.suspend(next), () =>
+    Effect.sync(() => {
+      if (!isOver) giveBackAll(held)
+      isOver = true
+    }))
 }
 
 /** The fee that a first send pays to one of the stores. */
@@ -160,19 +140,14 @@ export class JoinedStore implements RetryQuotaStore {
   reserve(cost: number, clock: Clock.Clock): Reservation | undefined | Ask {
     const held: Array<Reservation> = []
     const asked: Array<RetryQuotaStore> = []
-    const granting: Array<RetryQuotaStore> = []
     for (const store of this.stores) {
       const answer = store.reserve(cost, clock)
       if (answer === undefined) {
         giveBackAll(held)
         return undefined
       }
-      if (typeof answer === "function") {
-        asked.push(store)
-      } else {
-        granting.push(store)
-        held.push(answer)
-      }
+      if (typeof answer === "function") asked.push(store)
+      else held.push(answer)
     }
     if (asked.length === 0) return new Together(cost, held)
     // The wait may never start: nothing is held until it does.
@@ -180,7 +155,8 @@ export class JoinedStore implements RetryQuotaStore {
     return (patience, hold) =>
       Effect.suspend(() => {
         const untilMillis = monotonicMillis(clock) + Duration.toMillis(patience)
-        return new Asking({ stores: [...granting, ...asked], cost, clock, untilMillis, hold }).run
+        const granting = this.stores.filter((store) => !asked.includes(store))
+        return askAll({ stores: [...granting, ...asked], cost, clock, untilMillis, hold })
       })
   }
 

@@ -5,16 +5,7 @@ import * as Effect from "effect/Effect"
 import { monotonicMillis } from "../../internal/clock.ts"
 import type { Ask, Reservation, RetryQuotaStore, Shortage } from "../../RetryQuotaStore.ts"
 import { DelegatingStore } from "./delegatingStore.ts"
-
-type Hold = Parameters<Ask>[1]
-
-/** What a retry asks for, and until when it would wait. */
-interface Wish {
-  readonly cost: number
-  readonly clock: Clock.Clock
-  readonly untilMillis: number
-  readonly hold: Hold
-}
+import { patienceUntil } from "./reservation.ts"
 
 /** A quota whose tokens can move to another place while in use. What was taken goes back to where it was taken. */
 export class ReplaceableStore extends DelegatingStore {
@@ -34,12 +25,31 @@ export class ReplaceableStore extends DelegatingStore {
   }
 
   override reserve(cost: number, clock: Clock.Clock): Reservation | undefined | Ask {
-    const answer = this.store.reserve(cost, clock)
-    if (typeof answer !== "function") return answer
+    const first = this.store.reserve(cost, clock)
+    if (typeof first !== "function") return first
     return (patience, hold) =>
       Effect.suspend(() => {
         const untilMillis = monotonicMillis(clock) + Duration.toMillis(patience)
-        return this.wait(answer, { cost, clock, untilMillis, hold })
+        let isHeld = false
+        const held = (reservation: Reservation) => {
+          isHeld = true
+          hold(reservation)
+        }
+        const answered = (answer: Reservation | undefined | Ask): Effect.Effect<Shortage> => {
+          if (answer === undefined) return Effect.succeed("refused")
+          if (typeof answer !== "function") {
+            hold(answer)
+            return Effect.void
+          }
+          return Effect.flatMap(
+            Effect.raceFirst(answer(patienceUntil(untilMillis, clock), held), Deferred.await(this.changed)),
+            (shortage) => {
+              if (shortage !== "changed") return Effect.succeed(shortage)
+              return isHeld ? Effect.void : answered(this.store.reserve(cost, clock))
+            }
+          )
+        }
+        return answered(first)
       })
   }
 
@@ -49,27 +59,5 @@ export class ReplaceableStore extends DelegatingStore {
     this.store = store
     this.changed = Deferred.makeUnsafe<"changed">()
     Deferred.doneUnsafe(changed, Effect.succeed("changed"))
-  }
-
-  private wait(ask: Ask, wish: Wish): Effect.Effect<Shortage> {
-    return Effect.suspend(() => {
-      let isHeld = false
-      const asked = ask(Duration.millis(Math.max(0, wish.untilMillis - monotonicMillis(wish.clock))), (reservation) => {
-        isHeld = true
-        wish.hold(reservation)
-      })
-      return Effect.flatMap(
-        Effect.raceFirst(asked, Deferred.await(this.changed)),
-        (shortage) => shortage !== "changed" ? Effect.succeed(shortage) : isHeld ? Effect.void : this.again(wish)
-      )
-    })
-  }
-
-  private again(wish: Wish): Effect.Effect<Shortage> {
-    const answer = this.store.reserve(wish.cost, wish.clock)
-    if (typeof answer === "function") return this.wait(answer, wish)
-    if (answer === undefined) return Effect.succeed("refused")
-    wish.hold(answer)
-    return Effect.void
   }
 }

@@ -1,9 +1,16 @@
+import type * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
 import { constVoid } from "effect/Function"
+import { monotonicMillis } from "../../internal/clock.ts"
 import type { Reservation } from "../../RetryQuotaStore.ts"
 import type { Pass } from "../../SendGate.ts"
 
 /** A pass that keeps no record. */
 export const unobserved: Pass = { settle: constVoid, cancel: constVoid }
+
+/** How long waiting is useful, until a time in milliseconds of the monotonic clock. */
+export const patienceUntil = (untilMillis: number, clock: Clock.Clock): Duration.Duration =>
+  Duration.millis(Math.max(0, untilMillis - monotonicMillis(clock)))
 
 /** Settles what was taken. */
 type Settle = (isBack: boolean, wasSent: boolean) => void
@@ -92,4 +99,14 @@ export const followed = (held: Reservation, follow: Settle): Reservation => {
     giveBack: () => settled(held.giveBack(), true),
     spend: () => settled(held.spend(), false)
   }
+}
+
+/** What stores that count retries have in common: there are no tokens, so a deposit changes nothing. */
+export abstract class CountingStore {
+  readonly capacity = Infinity
+  readonly successIncrement = 0
+  readonly firstAttemptCost = 0
+  readonly onExceeded = "stop"
+
+  deposit(): void {}
 }

@@ -6,7 +6,7 @@ import { tokenEpsilon } from "../../internal/math/tokenBucket.ts"
 import { amount, type Inputs, positiveDuration, share, type Valid, validOptions } from "../../internal/options.ts"
 import type { Reservation, RetryQuotaStore } from "../../RetryQuotaStore.ts"
 import type { Pass, Send, SendGate } from "../../SendGate.ts"
-import { counted, unobserved } from "./reservation.ts"
+import { counted, CountingStore, unobserved } from "./reservation.ts"
 
 /** The options of a share. */
 export const shareOptions = {
@@ -47,15 +47,12 @@ const windowOf = ({ windowMillis }: ShareOptions, nowMillis: number): Window<Sli
  * call, and what it takes from the reserve returns after the window. Source: Finagle, `RetryBudget`, whose shares are
  * exact to a thousandth and whose debts outlive their calls.
  */
-export class ShareStore implements RetryQuotaStore {
-  readonly capacity = Infinity
-  readonly successIncrement = 0
-  readonly firstAttemptCost = 0
-  readonly onExceeded = "stop"
+export class ShareStore extends CountingStore implements RetryQuotaStore {
   readonly gates: ReadonlyArray<SendGate>
   private window: Window<Slice>
 
   constructor(private options: ShareOptions, nowMillis: number) {
+    super()
     this.window = windowOf(options, nowMillis)
     // Asked last: a send that others hold back is not a call.
     this.gates = [{ name: "RetryBudget", order: 1000, enter: (send) => this.called(send) }]
@@ -76,9 +73,6 @@ export class ShareStore implements RetryQuotaStore {
       }
     })
   }
-
-  /** Only calls pay. */
-  deposit(): void {}
 
   balance(clock: Clock.Clock): number {
     this.window.at(monotonicMillis(clock))
