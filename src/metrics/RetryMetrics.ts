@@ -19,9 +19,10 @@ import * as Exit from "effect/Exit"
 import type * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import { BoundedLabels, others } from "../internal/boundedLabels.ts"
-import { checksOf, rejectUnknown } from "../internal/checks.ts"
+import { checksOf } from "../internal/checks.ts"
 import { awsThrottlingCodes, brokenCodes, neverSentCodes, timeoutCodes } from "../internal/classification/errorCodes.ts"
 import { monotonicMillis } from "../internal/clock.ts"
+import { count, validOptions } from "../internal/options.ts"
 import { shared } from "../internal/shared.ts"
 import { look } from "../internal/tryGet.ts"
 import type { StopReason } from "../RetryDecision.ts"
@@ -36,6 +37,10 @@ import {
 } from "../RetryObserver.ts"
 import { RetryQuota, type Service as Quota } from "../RetryQuota.ts"
 import type { Outcome, SendGate } from "../SendGate.ts"
+
+const counter = (name: string, description: string) => Metric.counter(name, { description, incremental: true })
+
+const gauge = (name: string, description: string) => Metric.gauge(name, { description })
 
 /** Boundaries in seconds: those that OpenTelemetry recommends for HTTP request durations, and two more. */
 const seconds = (name: string, description: string) =>
@@ -53,10 +58,7 @@ const seconds = (name: string, description: string) =>
  * @category metrics
  * @since 0.1.0
  */
-export const attempts: Metric.Counter<number> = Metric.counter("retry_attempts_total", {
-  description: "Attempts that have ended",
-  incremental: true
-})
+export const attempts: Metric.Counter<number> = counter("retry_attempts_total", "Attempts that have ended")
 
 /**
  * How long attempts took, without the waits before them, in seconds; attribute `outcome` as in {@link attempts}.
@@ -87,10 +89,7 @@ export const callDuration: Metric.Histogram<number> = seconds(
  * @category metrics
  * @since 0.1.0
  */
-export const retries: Metric.Counter<number> = Metric.counter("retry_retries_total", {
-  description: "Retries that were sent",
-  incremental: true
-})
+export const retries: Metric.Counter<number> = counter("retry_retries_total", "Retries that were sent")
 
 /**
  * Delays before retries, also of those that were not sent in the end, in seconds; attribute `class` as in {@link retries}.
@@ -121,10 +120,7 @@ export const waits: Metric.Histogram<number> = seconds(
  * @category metrics
  * @since 0.1.0
  */
-export const stops: Metric.Counter<number> = Metric.counter("retry_stops_total", {
-  description: "Failed calls that were not retried",
-  incremental: true
-})
+export const stops: Metric.Counter<number> = counter("retry_stops_total", "Failed calls that were not retried")
 
 /**
  * Hedges; attribute `event`: `"sent"`, and then `"won"` or `"lost"`; or `"refused"`.
@@ -132,10 +128,10 @@ export const stops: Metric.Counter<number> = Metric.counter("retry_stops_total",
  * @category metrics
  * @since 0.1.0
  */
-export const hedges: Metric.Counter<number> = Metric.counter("retry_hedges_total", {
-  description: "Hedges: sent, then won or lost, or refused",
-  incremental: true
-})
+export const hedges: Metric.Counter<number> = counter(
+  "retry_hedges_total",
+  "Hedges: sent, then won or lost, or refused"
+)
 
 /**
  * Tokens in the retry quota, of each resource.
@@ -143,9 +139,7 @@ export const hedges: Metric.Counter<number> = Metric.counter("retry_hedges_total
  * @category metrics
  * @since 0.1.0
  */
-export const quotaBalance: Metric.Gauge<number> = Metric.gauge("retry_quota_balance", {
-  description: "Tokens in the retry quota"
-})
+export const quotaBalance: Metric.Gauge<number> = gauge("retry_quota_balance", "Tokens in the retry quota")
 
 /**
  * The most tokens there can be in the retry quota, of each resource.
@@ -153,9 +147,10 @@ export const quotaBalance: Metric.Gauge<number> = Metric.gauge("retry_quota_bala
  * @category metrics
  * @since 0.1.0
  */
-export const quotaCapacity: Metric.Gauge<number> = Metric.gauge("retry_quota_capacity", {
-  description: "The most tokens there can be in the retry quota"
-})
+export const quotaCapacity: Metric.Gauge<number> = gauge(
+  "retry_quota_capacity",
+  "The most tokens there can be in the retry quota"
+)
 
 /**
  * When the retry quota of a resource began refusing retries for lack of tokens, in seconds of Unix time; 0 while it has
@@ -249,7 +244,7 @@ class Series {
       if (gate === undefined || this.isShown(tag.key, gate)) continue
       const clock = Context.get(context, Clock.Clock)
       for (const { description, name, read } of gate.gauges ?? []) {
-        this.live(Metric.gauge(name, { description }), context, gate, (gate) => read(gate, monotonicMillis(clock)))
+        this.live(gauge(name, description), context, gate, (gate) => read(gate, monotonicMillis(clock)))
       }
     }
   }
@@ -421,9 +416,7 @@ const counting = (seriesOf: SeriesOf) => ({
 } satisfies RetryObserver)
 
 const made = (options: Options = {}, constructorName: string) => {
-  const check = checksOf(constructorName, options)
-  const capacity = check.count("capacity", options.capacity, 0, 100)
-  rejectUnknown(check, options)
+  const { capacity } = validOptions(checksOf(constructorName, options), { capacity: count(0, 100) }, options)
   const seriesOf: SeriesOf = (context) => registeredIn(context).of(Context.get(context, CurrentResource), capacity)
   return { ...timing(seriesOf), ...counting(seriesOf) }
 }
