@@ -98,7 +98,7 @@ it("each example, or a file of its folder, is imported or started by a test", ()
 const withMakers = (source: string): string => {
   const text = read(source)
   const makers = text.matchAll(
-    /^import (?:[^"]*\bover\b[^"]* from "(?=\.\/internal)|[^"]* from "(?=\.\/internal\/\w+Options))(\.\/internal\/\w+\.ts)"$/gm
+    /^import (?:[^"]*(?:\bover|Kind)\b[^"]* from "(?=\.\/internal)|[^"]* from "(?=\.\/internal\/\w+Options))(\.\/internal\/\w+\.ts)"$/gm
   )
   return [text, ...Array.from(makers, ([, path]) => read(new URL(path!, `file:///${source}`).pathname.slice(1)))].join(
     "\n"
@@ -143,7 +143,7 @@ describe("metrics", async () => {
   )).flat()
   /** A gate brings its gauges. */
   const ofGates = listed("src/gates", /\.ts$/).flatMap((path) =>
-    Array.from(read(path).matchAll(/^ *name: "(retry_\w+)"/gm), ([, name]) => name!)
+    Array.from(read(path).matchAll(/"(retry_\w+)"/g), ([, name]) => name!)
   )
   const ids = new Set([...exported.map(({ id }) => id), ...ofGates])
   const own = exported.filter(({ module }) => module === "effect-retry/RetryMetrics").map(({ id }) => id).concat(

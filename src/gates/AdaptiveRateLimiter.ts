@@ -23,22 +23,14 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { checkName } from "../internal/checks.ts"
-import { monotonicMillis } from "../internal/clock.ts"
 import { configured } from "../internal/layerConfig.ts"
 import { named, type Names } from "../internal/namedServices.ts"
-import { asGate } from "../internal/shared.ts"
 import { watchedGate } from "../internal/sharing.ts"
 import type { InvalidOption } from "../InvalidOption.ts"
 import { CurrentResource } from "../RetryObserver.ts"
 import type * as SendGate from "../SendGate.ts"
-import {
-  AdaptiveGate,
-  initial,
-  type RateLimitExceeded,
-  serviceOf,
-  unlimited,
-  validated
-} from "./internal/adaptiveGate.ts"
+import { type AdaptiveGate, limiterKind, type RateLimitExceeded, unlimited } from "./internal/adaptiveGate.ts"
+import { GateService, serviceFrom } from "./internal/gate.ts"
 
 export { RateLimitExceeded } from "./internal/adaptiveGate.ts"
 
@@ -92,10 +84,9 @@ export interface Service {
  * @category services
  * @since 0.1.0
  */
-export class AdaptiveRateLimiter extends asGate(
-  Context.Service<AdaptiveRateLimiter, Service>()("effect-retry/AdaptiveRateLimiter"),
-  ({ gate }: Service) => gate
-) {}
+export class AdaptiveRateLimiter
+  extends GateService<AdaptiveRateLimiter, Service>()("effect-retry/AdaptiveRateLimiter")
+{}
 
 /**
  * Options of a limiter. The constants keep their published names.
@@ -133,12 +124,7 @@ export interface Options {
  * @category constructors
  * @since 0.1.0
  */
-export const make = (options: Options = {}): Effect.Effect<Service> => {
-  const valid = validated(options)
-  return Effect.clockWith((clock) =>
-    Effect.sync(() => serviceOf(new AdaptiveGate(valid, initial(valid, monotonicMillis(clock)))))
-  )
-}
+export const make = (options: Options = {}): Effect.Effect<Service> => serviceFrom(limiterKind, options)
 
 const makeShared = (options?: Options) => watchedGate("AdaptiveRateLimiter", make(options))
 
@@ -181,8 +167,9 @@ const limiters: Names<AdaptiveGate> = /* @__PURE__ */ new WeakMap()
  */
 export const layerFor = (name: string, options: Options = {}): Layer.Layer<AdaptiveRateLimiter> => {
   checkName("AdaptiveRateLimiter.layerFor", name)
+  const { make, serviceOf, validated } = limiterKind
   const valid = validated(options)
-  const gate = named(limiters, name, (nowMillis) => new AdaptiveGate(valid, initial(valid, nowMillis)))
+  const gate = named(limiters, name, (nowMillis) => make(valid, undefined, nowMillis))
   return Layer.effectContext(
     Effect.map(gate, (gate) => Context.add(Context.make(AdaptiveRateLimiter, serviceOf(gate)), CurrentResource, name))
   )

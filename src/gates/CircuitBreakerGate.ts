@@ -12,7 +12,6 @@
  */
 
 import * as Context from "effect/Context"
-import * as Data from "effect/Data"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -23,11 +22,10 @@ import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
 import type * as Scope from "effect/Scope"
 import { checksOf } from "../internal/checks.ts"
 import { callback, inCode, positiveDuration, type Valid as ValidOf, validOptions } from "../internal/options.ts"
-import { Refused } from "../internal/refused.ts"
 import { isRejected } from "../internal/rejection.ts"
-import * as RetryInfo from "../RetryInfo.ts"
 import * as SendGate from "../SendGate.ts"
 import { CoolDown } from "./CoolDown.ts"
+import { RefusalError } from "./internal/gate.ts"
 
 /**
  * A send that the circuit does not let through. It was not sent, and no policy retries it.
@@ -35,7 +33,7 @@ import { CoolDown } from "./CoolDown.ts"
  * @category errors
  * @since 0.1.0
  */
-export class CircuitRefused extends Data.TaggedError("CircuitRefused")<{
+export class CircuitRefused extends RefusalError("CircuitRefused")<{
   /** The circuit. */
   readonly key: string
   /** The breaker's reason: it is open, a probe is in progress, or its store does not respond. */
@@ -45,10 +43,6 @@ export class CircuitRefused extends Data.TaggedError("CircuitRefused")<{
   /** The error of the breaker. */
   readonly cause: CircuitBreaker.CircuitBreakerError
 }> {
-  readonly [Refused] = true
-  get [RetryInfo.TypeId](): RetryInfo.RetryInfo {
-    return RetryInfo.notRetryable
-  }
   override get message(): string {
     return this.retryAfter === undefined
       ? `the circuit ${JSON.stringify(this.key)} lets no send through: ${this.cause.message}`
@@ -88,13 +82,9 @@ export class CircuitBreakerGate
   extends SendGate.Service<CircuitBreakerGate, CircuitRefused>()("effect-retry/CircuitBreakerGate")
 {}
 
-const refusalOf = (key: string, cause: CircuitBreaker.CircuitBreakerError): CircuitRefused =>
-  new CircuitRefused({
-    key,
-    cause,
-    reason: cause.reason._tag,
-    retryAfter: cause.reason._tag === "CircuitOpen" ? cause.reason.retryAfter : undefined
-  })
+/** When the circuit lets a probe through, if the breaker knows. */
+const retryAfterOf = ({ reason }: CircuitBreaker.CircuitBreakerError): Duration.Duration | undefined =>
+  reason._tag === "CircuitOpen" ? reason.retryAfter : undefined
 
 const circuitOptions = {
   key: inCode,
@@ -147,10 +137,10 @@ class CircuitGate implements SendGate.SendGate<CircuitRefused> {
   /** A probe that takes too long leaves its place to the next. */
   private inTime(outcome: Effect.Effect<CircuitBreaker.Outcome>): Effect.Effect<CircuitBreaker.Outcome> {
     const orElse = () =>
-      Effect.matchEffect(this.breaker.state(this.options.key), {
-        onSuccess: ({ _tag }) => _tag === "HalfOpen" ? Effect.succeed(CircuitBreaker.ignored) : outcome,
-        onFailure: () => outcome
-      })
+      Effect.flatMap(
+        this.state,
+        (state) => state?._tag === "HalfOpen" ? Effect.succeed(CircuitBreaker.ignored) : outcome
+      )
     return Effect.timeoutOrElse(outcome, { duration: this.options.probeTimeMillis, orElse })
   }
 
@@ -164,7 +154,7 @@ class CircuitGate implements SendGate.SendGate<CircuitRefused> {
     })
     return Effect.matchEffect(executed, {
       onSuccess: ({ _tag }) => _tag === "Failure" ? this.followed(send) : Effect.void,
-      onFailure: (error) => Effect.andThen(this.closed(send, error.reason), Effect.fail(error))
+      onFailure: (error) => Effect.andThen(this.closed(send, retryAfterOf(error)), Effect.fail(error))
     })
   }
 
@@ -176,26 +166,33 @@ class CircuitGate implements SendGate.SendGate<CircuitRefused> {
   }
 
   private refused(exit: Exit.Exit<void, CircuitBreaker.CircuitBreakerError>): Effect.Effect<void, CircuitRefused> {
-    return Effect.mapError(exit, (error) => refusalOf(this.options.key, error))
+    const { key } = this.options
+    return Effect.mapError(
+      exit,
+      (cause) => new CircuitRefused({ key, cause, reason: cause.reason._tag, retryAfter: retryAfterOf(cause) })
+    )
+  }
+
+  /** `undefined` if the store does not respond. */
+  private get state() {
+    return Effect.orElseSucceed(this.breaker.state(this.options.key), () => undefined)
   }
 
   /** This failure may have opened the circuit. */
   private followed(send: SendGate.Send): Effect.Effect<void> {
     if (Context.getOrUndefined(send.context, CoolDown) === undefined) return Effect.void
-    return Effect.matchEffect(this.breaker.state(this.options.key), {
-      onSuccess: (state) => state._tag === "Open" ? this.closed(send, { ...state, _tag: "CircuitOpen" }) : Effect.void,
-      onFailure: () => Effect.void
-    })
+    return Effect.flatMap(
+      this.state,
+      (state) => this.closed(send, state?._tag === "Open" ? state.retryAfter : undefined)
+    )
   }
 
   /** An open circuit closes the resource: the cool-down lets sends follow the probe a few at a time. */
-  private closed(
-    { context }: SendGate.Send,
-    reason: { readonly _tag: string; readonly retryAfter?: Duration.Duration }
-  ): Effect.Effect<void> {
+  private closed({ context }: SendGate.Send, retryAfter: Duration.Duration | undefined): Effect.Effect<void> {
     const coolDown = Context.getOrUndefined(context, CoolDown)
-    if (coolDown === undefined || reason._tag !== "CircuitOpen" || reason.retryAfter === undefined) return Effect.void
-    return Effect.ignore(coolDown.close(reason.retryAfter))
+    return coolDown === undefined || retryAfter === undefined
+      ? Effect.void
+      : Effect.ignore(coolDown.close(retryAfter))
   }
 }
 

@@ -13,18 +13,15 @@
  */
 
 import type * as Config from "effect/Config"
-import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
-import * as Effect from "effect/Effect"
+import type * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Random from "effect/Random"
-import { monotonicMillis } from "../internal/clock.ts"
 import { configured } from "../internal/layerConfig.ts"
-import { asGate } from "../internal/shared.ts"
 import { watchedGate } from "../internal/sharing.ts"
 import type { InvalidOption } from "../InvalidOption.ts"
 import type * as SendGate from "../SendGate.ts"
-import { type ClientThrottled, serviceOf, ThrottleGate, validated } from "./internal/throttleGate.ts"
+import { GateService, serviceFrom } from "./internal/gate.ts"
+import { type ClientThrottled, throttleKind } from "./internal/throttleGate.ts"
 
 export { ClientThrottled } from "./internal/throttleGate.ts"
 
@@ -92,10 +89,7 @@ export interface Service {
  * @category services
  * @since 0.1.0
  */
-export class ClientThrottle extends asGate(
-  Context.Service<ClientThrottle, Service>()("effect-retry/ClientThrottle"),
-  ({ gate }: Service) => gate
-) {}
+export class ClientThrottle extends GateService<ClientThrottle, Service>()("effect-retry/ClientThrottle") {}
 
 /**
  * Makes a throttle. Throws `InvalidOption` when an option is invalid.
@@ -103,14 +97,7 @@ export class ClientThrottle extends asGate(
  * @category constructors
  * @since 0.1.0
  */
-export const make = (options: Options = {}): Effect.Effect<Service> => {
-  const valid = validated(options)
-  return Effect.clockWith((clock) =>
-    Effect.contextWith((context: Context.Context<never>) =>
-      Effect.sync(() => serviceOf(new ThrottleGate(valid, Context.get(context, Random.Random), monotonicMillis(clock))))
-    )
-  )
-}
+export const make = (options: Options = {}): Effect.Effect<Service> => serviceFrom(throttleKind, options)
 
 const makeShared = (options?: Options) => watchedGate("ClientThrottle", make(options))
 

@@ -12,80 +12,21 @@
  */
 
 import type * as Config from "effect/Config"
-import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
-import * as Effect from "effect/Effect"
+import type * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Random from "effect/Random"
 import type * as Scope from "effect/Scope"
 import { checks } from "../internal/checks.ts"
 import { configured } from "../internal/layerConfig.ts"
-import { asGate } from "../internal/shared.ts"
 import { watchedGate } from "../internal/sharing.ts"
 import type { InvalidOption } from "../InvalidOption.ts"
 import type * as SendGate from "../SendGate.ts"
-import { ConcurrencyGate, type ConcurrencyLimitExceeded, serviceOf, validated } from "./internal/concurrencyGate.ts"
-import { adaptiveRule } from "./internal/concurrencyRule.ts"
+import { concurrencyKind, type ConcurrencyLimitExceeded } from "./internal/concurrencyGate.ts"
+import { adaptiveRule, type Rule } from "./internal/concurrencyRule.ts"
+import { GateService, serviceFrom } from "./internal/gate.ts"
 
 export { ConcurrencyLimitExceeded } from "./internal/concurrencyGate.ts"
-
-/**
- * How a send ended, as seen by a rule.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Sample {
-  /**
-   * A success, or a drop: `"timeout"` without an answer in time (also at a gateway: 504), `"refusal"` for any other.
-   * Other failures change no limit: see `answered` of {@link Rule}.
-   */
-  readonly outcome: "success" | "timeout" | "refusal"
-  /** Sends in flight when it ended, including this one: at least 1. */
-  readonly inFlight: number
-  /** Whether the limit was lowered while it was in flight: a burst of drops is one sign, not many. */
-  readonly overtaken: boolean
-  /** How long it took, in milliseconds; `undefined` if the rule did not want it timed. */
-  readonly rttMillis: number | undefined
-}
-
-/**
- * What the limit is and how it changes: pure functions of a state. Where one throws, or gives no number, the limit stays
- * as it is, or the default applies.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Rule<State = any> {
-  /** The initial state. */
-  readonly initial: State
-  /** How many sends may be in flight, rounded down. Below 1, one at a time with a pause after it. */
-  readonly limit: (state: State) => number
-  /** The state after a send ends. */
-  readonly next: (state: State, sample: Sample) => State
-  /** Whether sends made now are timed, which costs two clock reads. Default: they are. */
-  readonly isTimed?: ((state: State) => boolean) | undefined
-  /**
-   * While the limit is below 1, how long to pause after a send, in milliseconds, given a random number from 0 to 1.
-   * Default: one second.
-   */
-  readonly pauseMillis?: ((state: State, random: number) => number) | undefined
-  /**
-   * How long a send that begins to wait for a slot waits, in milliseconds, where no `maxWait` is given. Those ahead of it
-   * give up first, even if they wait longer. Default: 250.
-   */
-  readonly maxWaitMillis?: ((state: State) => number) | undefined
-  /**
-   * Whether retries may be sent this long after the last drop, in milliseconds, `Infinity` if there was none; otherwise
-   * they are refused as `"timing-out"`. Default: they may.
-   */
-  readonly admitsRetries?: ((state: State, sinceDropMillis: number) => boolean) | undefined
-  /**
-   * The state after a failure that is neither a drop nor retryable, such as a 404. The limit stays. Default: the same
-   * state.
-   */
-  readonly answered?: ((state: State) => State) | undefined
-}
+export type { Rule, Sample } from "./internal/concurrencyRule.ts"
 
 /**
  * The constants of the {@link adaptive} limit.
@@ -221,10 +162,7 @@ export interface Service {
  * @category services
  * @since 0.1.0
  */
-export class ConcurrencyLimiter extends asGate(
-  Context.Service<ConcurrencyLimiter, Service>()("effect-retry/ConcurrencyLimiter"),
-  ({ gate }: Service) => gate
-) {}
+export class ConcurrencyLimiter extends GateService<ConcurrencyLimiter, Service>()("effect-retry/ConcurrencyLimiter") {}
 
 /**
  * Makes a limiter. Throws `InvalidOption` when an option is invalid.
@@ -232,12 +170,7 @@ export class ConcurrencyLimiter extends asGate(
  * @category constructors
  * @since 0.1.0
  */
-export const make = (options: Options = {}): Effect.Effect<Service> => {
-  const valid = validated(options)
-  return Effect.contextWith((context: Context.Context<never>) =>
-    Effect.sync(() => serviceOf(new ConcurrencyGate(valid, Context.get(context, Random.Random))))
-  )
-}
+export const make = (options: Options = {}): Effect.Effect<Service> => serviceFrom(concurrencyKind, options)
 
 const makeShared = (options?: Options) => watchedGate("ConcurrencyLimiter", make(options))
 

@@ -11,17 +11,15 @@
  */
 
 import type * as Config from "effect/Config"
-import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
-import * as Effect from "effect/Effect"
+import type * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Random from "effect/Random"
 import { configured } from "../internal/layerConfig.ts"
-import { asGate } from "../internal/shared.ts"
 import { watchedGate } from "../internal/sharing.ts"
 import type { InvalidOption } from "../InvalidOption.ts"
 import type * as SendGate from "../SendGate.ts"
-import { CoolDownGate, type CoolingDown, serviceOf, validated } from "./internal/coolDownGate.ts"
+import { coolDownKind, type CoolingDown } from "./internal/coolDownGate.ts"
+import { GateService, serviceFrom } from "./internal/gate.ts"
 
 export { CoolingDown } from "./internal/coolDownGate.ts"
 
@@ -99,10 +97,7 @@ export interface Service {
  * @category services
  * @since 0.1.0
  */
-export class CoolDown extends asGate(
-  Context.Service<CoolDown, Service>()("effect-retry/CoolDown"),
-  ({ gate }: Service) => gate
-) {}
+export class CoolDown extends GateService<CoolDown, Service>()("effect-retry/CoolDown") {}
 
 /**
  * Makes a cool-down. Throws `InvalidOption` when an option is invalid.
@@ -110,12 +105,7 @@ export class CoolDown extends asGate(
  * @category constructors
  * @since 0.1.0
  */
-export const make = (options: Options = {}): Effect.Effect<Service> => {
-  const valid = validated(options)
-  return Effect.contextWith((context: Context.Context<never>) =>
-    Effect.sync(() => serviceOf(new CoolDownGate(valid, Context.get(context, Random.Random))))
-  )
-}
+export const make = (options: Options = {}): Effect.Effect<Service> => serviceFrom(coolDownKind, options)
 
 const makeShared = (options?: Options) => watchedGate("CoolDown", make(options))
 

@@ -12,27 +12,28 @@
  * @since 0.1.0
  */
 
-import type * as Clock from "effect/Clock"
 import type * as Config from "effect/Config"
-import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import * as Layer from "effect/Layer"
-import { callable, type Checks, checks, checksOf } from "../internal/checks.ts"
-import { limitNames } from "../internal/classification/tokenLimits.ts"
+import { checks } from "../internal/checks.ts"
 import * as Facts from "../internal/classification/tokenUsage.ts"
 import { monotonicMillis } from "../internal/clock.ts"
-import { isObject } from "../internal/invalidField.ts"
 import { configured } from "../internal/layerConfig.ts"
-import { type Valid as ValidOf, validOptions } from "../internal/options.ts"
-import { asGate } from "../internal/shared.ts"
 import { watched } from "../internal/sharing.ts"
 import type { InvalidOption } from "../InvalidOption.ts"
 import type * as SendGate from "../SendGate.ts"
-import { TokenGate, type TokenLimitExceeded, type TokenOptions, tokenOptions } from "./internal/tokenGate.ts"
+import { GateService, serviceFrom } from "./internal/gate.ts"
+import {
+  CurrentEstimate,
+  type Estimate,
+  tokenKind,
+  type TokenLimitExceeded,
+  validEstimate
+} from "./internal/tokenGate.ts"
 
-export { TokenLimitExceeded } from "./internal/tokenGate.ts"
+export { CurrentEstimate, type Estimate, TokenLimitExceeded } from "./internal/tokenGate.ts"
 
 /**
  * What a call used, in tokens. Without input or output it is not whole, and a send counts as estimated.
@@ -46,19 +47,6 @@ export interface Usage {
   /** Input tokens read from a cache. */
   readonly cached?: number | undefined
   /** Output tokens, reasoning included. */
-  readonly output?: number | undefined
-}
-
-/**
- * The expected usage of a call, in tokens: input and output separately, or both together.
- *
- * @category models
- * @since 0.1.0
- */
-export type Estimate = number | {
-  /** Default: the 95th percentile of recent calls. */
-  readonly input?: number | undefined
-  /** Default: the 95th percentile of recent calls. */
   readonly output?: number | undefined
 }
 
@@ -159,34 +147,7 @@ export interface Service {
  * @category services
  * @since 0.1.0
  */
-export class TokenLimiter extends asGate(
-  Context.Service<TokenLimiter, Service>()("effect-retry/TokenLimiter"),
-  ({ gate }: Service) => gate
-) {}
-
-/**
- * The expected usage of the calls of an effect; see {@link estimate}. Default: none.
- *
- * @category services
- * @since 0.1.0
- */
-export const CurrentEstimate: Context.Reference<Estimate | undefined> = Context.Reference<Estimate | undefined>(
-  "effect-retry/TokenLimiter/CurrentEstimate",
-  { defaultValue: () => undefined }
-)
-
-/** A number is input and output together: for separate limits it is an upper bound of the input. */
-const expectedOf = (estimate: Estimate | undefined) =>
-  typeof estimate === "number" ? { input: estimate, output: 0 } : estimate
-
-const validEstimate = (check: Checks, estimate: Estimate): Estimate => {
-  if (typeof estimate === "number") return check.amount("estimate", estimate)
-  if (!isObject(estimate)) {
-    return check.reject("estimate", estimate, "a number of tokens, or of input and output")
-  }
-  const fields = (["input", "output"] as const).filter((field) => estimate[field] !== undefined)
-  return Object.fromEntries(fields.map((field) => [field, check.amount(`estimate.${field}`, estimate[field])]))
-}
+export class TokenLimiter extends GateService<TokenLimiter, Service>()("effect-retry/TokenLimiter") {}
 
 /**
  * Sets the expected usage of the calls of an effect, in tokens: a finite number of at least 0, or one each for input
@@ -236,33 +197,6 @@ export const estimate: {
  */
 export const usageOf: (value: unknown) => Usage | undefined = Facts.usageOf
 
-type Valid = ValidOf<typeof tokenOptions>
-
-const timesOf = (
-  check: Checks,
-  { burst, slack }: Options,
-  { perMillis, burstMillis = perMillis, slackMillis = burstMillis / 50, maxWaitMillis = 2 * perMillis }: Valid
-) => {
-  if (burstMillis > perMillis) check.reject("burst", burst, "a duration of at most per")
-  if (slackMillis >= burstMillis) check.reject("slack", slack, "a duration below burst")
-  return { perMillis, burstMillis, slackMillis, maxWaitMillis }
-}
-
-const validated = (options: Options): TokenOptions => {
-  const check = checksOf("TokenLimiter.make", options)
-  const valid = validOptions(check, tokenOptions, options)
-  const { estimate = {}, usage = usageOf } = options
-  const { input = 1000, output = 1000 } = expectedOf(validEstimate(check, estimate))!
-  return {
-    ...valid,
-    ...timesOf(check, options, valid),
-    ceilings: limitNames.map((name) => valid[name]),
-    estimate: { input, output },
-    usage: callable(check, "usage", usage, "a function of a value") as TokenOptions["usage"],
-    estimateOf: (context) => expectedOf(Context.get(context, CurrentEstimate))
-  }
-}
-
 /**
  * Makes a limiter. Throws `InvalidOption` when an option is invalid.
  *
@@ -283,37 +217,12 @@ const validated = (options: Options): TokenOptions => {
  * @category constructors
  * @since 0.1.0
  */
-export const make = (options?: Options): Effect.Effect<Service> => Effect.map(makeGate(options), serviceOf)
+export const make = (options?: Options): Effect.Effect<Service> => making(options)
 
-const makeGate = (options: Options = {}) => {
-  const valid = validated(options)
-  return Effect.sync(() => new TokenGate(valid))
-}
+const making = (options: Options = {}) => serviceFrom(tokenKind, options)
 
-const serviceOf = (gate: TokenGate): Service => ({
-  gate,
-  state: Effect.clockWith((clock: Clock.Clock) =>
-    Effect.sync(() => {
-      const [requests, tokens, inputTokens, outputTokens] = gate.levels(monotonicMillis(clock))
-      return {
-        requests: requests!,
-        tokens: tokens!,
-        inputTokens: inputTokens!,
-        outputTokens: outputTokens!,
-        inFlight: gate.inFlight,
-        waiting: gate.waiting
-      }
-    })
-  )
-})
-
-/** The share that is left of the limit that is used most. */
-const remainingOf = (gate: TokenGate, clock: Clock.Clock): number =>
-  Math.min(
-    ...gate.levels(monotonicMillis(clock)).map(({ limit, remaining }) => limit === Infinity ? 1 : remaining / limit)
-  )
-
-const makeShared = (options?: Options) => Effect.map(watched("TokenLimiter", makeGate(options), remainingOf), serviceOf)
+const makeShared = (options?: Options) =>
+  watched("TokenLimiter", making(options), ({ gate }, clock) => gate.remainingShare(monotonicMillis(clock)))
 
 /**
  * A layer with its own limiter. Throws `InvalidOption` when an option is invalid.

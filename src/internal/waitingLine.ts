@@ -21,7 +21,7 @@ class Waiter<Size> implements Linked<Waiter<Size>> {
     readonly rank: 0 | 1 | 2,
     readonly untilMillis: number,
     readonly size: Size,
-    readonly granted: () => void
+    readonly granted: (at: Moment) => void
   ) {}
 }
 
@@ -65,10 +65,10 @@ export class Line<E, Size = void> {
   }
 
   /**
-   * Waits until `granted` is called, which hands over in the same step. `gone` is called if the wait is interrupted: it
-   * was neither granted nor refused.
+   * Waits until `granted` is called, with the moment at which there was room, which hands over in the same step. `gone` is
+   * called if the wait is interrupted: it was neither granted nor refused.
    */
-  wait(context: AnyContext, granted: () => void, size: Size, gone?: () => void): Effect.Effect<void, E> {
+  wait(context: AnyContext, granted: (at: Moment) => void, size: Size, gone?: () => void): Effect.Effect<void, E> {
     const clock = Context.get(context, Clock.Clock)
     // It may come from elsewhere, such as a header: an unknown one is normal.
     const rank = ranks.get(Context.get(context, CurrentCriticality)) ?? 1
@@ -95,7 +95,7 @@ export class Line<E, Size = void> {
   admit(at: Moment): void {
     for (let next = this.next; next !== undefined && this.options.isOpen(at, next.size); next = this.next) {
       next.end = "granted"
-      next.granted()
+      next.granted(at)
       this.leave(next)
     }
   }

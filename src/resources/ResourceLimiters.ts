@@ -23,6 +23,7 @@ import type * as ClientThrottle from "../gates/ClientThrottle.ts"
 import type * as ConcurrencyLimiter from "../gates/ConcurrencyLimiter.ts"
 import type * as CoolDown from "../gates/CoolDown.ts"
 import * as Adaptive from "../gates/internal/adaptiveGate.ts"
+import type { GateKind } from "../gates/internal/gate.ts"
 import * as Hedge from "../hedge/Hedge.ts"
 import { homeOf, serviceOf, validHome } from "../hedge/internal/hedgeOptions.ts"
 import type { Home } from "../hedge/internal/race.ts"
@@ -34,14 +35,7 @@ import { warnUnsharedQuotas } from "../internal/sharing.ts"
 import { MemoryStore, validStore } from "../quota/internal/memoryStore.ts"
 import { CurrentResource } from "../RetryObserver.ts"
 import * as RetryQuota from "../RetryQuota.ts"
-import {
-  type AnyGateKind as GateKind,
-  type GateName,
-  gateNames,
-  type Gates,
-  resourceGates,
-  type Services
-} from "./internal/resourceGates.ts"
+import { type GateName, gateNames, type Gates, resourceGates, type Services } from "./internal/resourceGates.ts"
 
 /**
  * What every resource has: its quota and its limiter.
@@ -142,92 +136,60 @@ export interface Options<out R = never> {
 
 type QuotaLayer<R> = Layer.Layer<RetryQuota.RetryQuota, never, R>
 
-type MakeQuota<R> = (key: string, nowMillis: number) => MemoryStore | QuotaLayer<R>
-
-type MakeGate = (key: string, nowMillis: number) => Adaptive.AdaptiveGate
-
 const isLayer = <R>(input: unknown): input is QuotaLayer<R> => Layer.isLayer(input)
 
-/** Options for all keys are checked once, here, so that invalid ones are rejected before anything runs. */
-const quotaOf = <R>(options: Options<R>["quota"] = {}): MakeQuota<R> => {
-  const from = (valid: ReturnType<typeof validStore>, nowMillis: number) => new MemoryStore(valid, nowMillis)
-  if (typeof options !== "function") {
-    const valid = validStore(options)
-    return (_, nowMillis) => from(valid, nowMillis)
-  }
-  return (key, nowMillis) => {
-    const input = options(key)
-    return isLayer<R>(input) ? input : from(validStore(input), nowMillis)
-  }
-}
-
-/** The valid options of each key. */
-const byKey = <Options extends object, Valid>(
-  options: ByKey<Options> | undefined,
-  validated: (options: Options) => Valid
-): (key: string) => Valid | undefined => {
+/** The valid options of each key. Options for all keys are checked once, here, before anything runs. */
+const byKey = <Input, Valid>(
+  options: Input | ((key: string) => Input),
+  validated: (input: Input) => Valid
+): (key: string) => Valid => {
   if (typeof options === "function") {
-    const optionsOf: (key: string) => Options | undefined = options
-    return (key) => {
-      const input = optionsOf(key)
-      return input === undefined ? undefined : validated(input)
-    }
+    const optionsOf = options as (key: string) => Input
+    return (key) => validated(optionsOf(key))
   }
-  const valid = options === undefined ? undefined : validated(options)
+  const valid = validated(options)
   return () => valid
 }
 
-const limiterOf = (options: Options["limiter"] = {}): MakeGate | undefined => {
-  if (options === "unlimited") return undefined
-  const validOf = byKey(options, (input) => Adaptive.validated(input))
-  return (key, nowMillis) => {
-    const valid = validOf(key) ?? Adaptive.validated({})
-    return new Adaptive.AdaptiveGate(valid, Adaptive.initial(valid, nowMillis))
-  }
-}
-
-type MakeGates = (key: string, nowMillis: number, random: Random.Random) => Gates
-
-/** `undefined` if no resource has any. */
-const gatesOf = <R>(options: Options<R>): MakeGates | undefined => {
+/** Makes the gates of a resource; `undefined` if no resource has any. */
+const gatesOf = <R>(options: Options<R>) => {
   const made = gateNames.filter((name) => options[name] !== undefined).map((name) => {
-    const { make, validated }: GateKind = resourceGates[name]
-    const validOf = byKey<object, object>(options[name], validated)
-    return [name, (key: string, random: Random.Random, nowMillis: number) => {
+    const { make, validated }: GateKind<any, any, any, any> = resourceGates[name].kind
+    const validOf = byKey<any, any>(options[name], (input) => input === undefined ? undefined : validated(input))
+    return (key: string, random: Random.Random, nowMillis: number) => {
       const valid = validOf(key)
-      return valid && make(valid, random, nowMillis)
-    }] as const
+      return [name, valid && make(valid, random, nowMillis)] as const
+    }
   })
   return made.length === 0
     ? undefined
-    : (key, nowMillis, random) =>
-      Object.fromEntries(made.map(([name, gateOf]) => [name, gateOf(key, random, nowMillis)])) as unknown as Gates
+    : (key: string, random: Random.Random, nowMillis: number) =>
+      Object.fromEntries(made.map((gateOf) => gateOf(key, random, nowMillis))) as unknown as Gates
 }
 
 /** How resources are made; valid. */
-interface Recipe<R> {
-  readonly quota: MakeQuota<R>
-  /** `undefined` where nothing is limited. */
-  readonly limiter: MakeGate | undefined
-  readonly gates: MakeGates | undefined
-  readonly hedge: (key: string, scope: Scope.Scope) => Home
-  readonly isHedged: boolean
-}
-
-const recipeOf = <R>(options: Options<R>): Recipe<R> => {
-  const hedgeOf = byKey(options.hedge, validHome)
+const recipeOf = <R>({ hedge, limiter = {}, quota = {}, ...options }: Options<R>) => {
+  const hedgeOf = byKey(hedge, (input: Hedge.Options = {}) => validHome(input))
   return {
-    quota: quotaOf(options.quota),
-    limiter: limiterOf(options.limiter),
+    quota: byKey(
+      quota,
+      (input: RetryQuota.Options | QuotaLayer<R>) => isLayer<R>(input) ? input : validStore(input)
+    ),
+    /** `undefined` where nothing is limited. */
+    limiter: limiter === "unlimited"
+      ? undefined
+      : byKey(limiter, (input: AdaptiveRateLimiter.Options = {}) => Adaptive.validated(input)),
     gates: gatesOf(options),
-    hedge: (key, scope) => homeOf(hedgeOf(key) ?? validHome({}), scope),
-    isHedged: options.hedge !== undefined
+    hedge: (key: string, scope: Scope.Scope) => homeOf(hedgeOf(key), scope),
+    isHedged: hedge !== undefined
   }
 }
 
+type Recipe<R> = ReturnType<typeof recipeOf<R>>
+
 /** There may be very many, most of them idle: what can be rebuilt on each use is not kept. */
 abstract class Kept<R> extends Entry implements Resource {
-  private gate: ReturnType<MakeGate> | undefined = undefined
+  private gate: Adaptive.AdaptiveGate | undefined = undefined
   /** Set only where used, so that otherwise they take no memory. */
   declare private made?: Gates
   declare private hedging?: Home
@@ -240,9 +202,9 @@ abstract class Kept<R> extends Entry implements Resource {
 
   get limiter(): AdaptiveRateLimiter.Service {
     const { limiter } = this.home.recipe
-    return limiter === undefined
-      ? Adaptive.unlimited
-      : Adaptive.serviceOf(this.gate ??= limiter(this.key, this.sinceMillis))
+    if (limiter === undefined) return Adaptive.unlimited
+    const { make, serviceOf } = Adaptive.limiterKind
+    return serviceOf(this.gate ??= make(limiter(this.key), undefined, this.sinceMillis))
   }
 
   get concurrency(): Services["concurrency"] {
@@ -267,14 +229,14 @@ abstract class Kept<R> extends Entry implements Resource {
   }
 
   private serviceOf<Name extends GateName>(name: Name): Services[Name] {
-    const { serviceOf }: GateKind = resourceGates[name]
+    const { serviceOf }: GateKind<any, any, any, any> = resourceGates[name].kind
     const gate = this.gates?.[name]
     return gate && serviceOf(gate)
   }
 
   private get gates(): Gates | undefined {
     const { random, recipe } = this.home
-    return recipe.gates && (this.made ??= recipe.gates(this.key, this.sinceMillis, random))
+    return recipe.gates && (this.made ??= recipe.gates(this.key, random, this.sinceMillis))
   }
 }
 
@@ -352,8 +314,10 @@ class Resources<R> implements Service {
     services: Context.Context<R | Scope.Scope>
   ) {
     this.kept = new Keyed(bounds, (key, nowMillis) => {
-      const quota = recipe.quota(key, nowMillis)
-      return quota instanceof MemoryStore ? new InMemory(key, this, quota) : new Built(key, this, quota)
+      const quota = recipe.quota(key)
+      return isLayer<R>(quota)
+        ? new Built(key, this, quota)
+        : new InMemory(key, this, new MemoryStore(quota, nowMillis))
     })
     this.random = Context.get(services, Random.Random)
     this.services = services
@@ -511,7 +475,7 @@ export const get = (key: string): Layer.Layer<Limiters, never, ResourceLimiters>
       Context.add(AdaptiveRateLimiter.AdaptiveRateLimiter, resource.limiter)
     )
     return gateNames.reduce((services, name) => {
-      const { tag }: GateKind = resourceGates[name]
+      const tag: Context.Key<any, any> = resourceGates[name].tag
       const service = resource[name]
       return service === undefined ? services : Context.add(services, tag, service)
     }, services)

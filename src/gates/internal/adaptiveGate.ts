@@ -1,18 +1,16 @@
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
-import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { also, type Checks, checks, checksOf, rejectUnknown } from "../../internal/checks.ts"
-import { clockOf, monotonicMillis } from "../../internal/clock.ts"
+import { monotonicMillis, withMillis } from "../../internal/clock.ts"
 import { isObject } from "../../internal/invalidField.ts"
 import * as Cubic from "../../internal/math/cubic.ts"
 import * as Options from "../../internal/options.ts"
-import { Refused } from "../../internal/refused.ts"
 import { Stateful } from "../../internal/savedState.ts"
 import { Waiters } from "../../internal/tokenLine.ts"
-import * as RetryInfo from "../../RetryInfo.ts"
 import type { Gauge, Outcome, Pass, Send, SendGate } from "../../SendGate.ts"
+import { RefusalError } from "./gate.ts"
 
 /**
  * A send rejected because there was no token, or no place in the queue. It was not sent, and no policy retries it.
@@ -20,16 +18,12 @@ import type { Gauge, Outcome, Pass, Send, SendGate } from "../../SendGate.ts"
  * @category errors
  * @since 0.1.0
  */
-export class RateLimitExceeded extends Data.TaggedError("RateLimitExceeded")<{
+export class RateLimitExceeded extends RefusalError("RateLimitExceeded")<{
   /** `"no-token"` when the limiter fails fast, `"queue-full"` when `maxWaiters` are already waiting. */
   readonly reason: "no-token" | "queue-full"
   /** When the bucket will hold a token, if no other send takes it first. */
   readonly retryAfter: Duration.Duration
 }> {
-  readonly [Refused] = true
-  get [RetryInfo.TypeId](): RetryInfo.RetryInfo {
-    return RetryInfo.notRetryable
-  }
   override get message(): string {
     return this.reason === "no-token"
       ? `no send token for another ${Duration.format(this.retryAfter)}`
@@ -48,12 +42,6 @@ export const limiterOptions = {
   onExceeded: Options.word("wait", "fail"),
   maxWaiters: Options.count(0, 100_000),
   restore: Options.inCode
-}
-
-/** Valid options of a limiter. */
-export interface AdaptiveOptions extends Pick<Options.Valid<typeof limiterOptions>, "maxWaiters" | "onExceeded"> {
-  readonly cubic: Cubic.CubicConfig
-  readonly restore?: Cubic.Saved | undefined
 }
 
 /** What a saved state begins with. The rest of it follows from that. */
@@ -80,24 +68,26 @@ const restored = (check: Checks, restore: unknown): Cubic.Saved | undefined => {
 export const validated = (
   options: Options.Inputs<typeof limiterOptions>,
   check: Checks = checksOf("AdaptiveRateLimiter.make", options)
-): AdaptiveOptions => {
+) => {
   const { maxWaiters, measurementBucketDurationMillis, onExceeded, ...curve } = Options.validOptions(
     check,
     limiterOptions,
     options
   )
-  return {
-    restore: restored(check, options.restore),
-    cubic: { ...curve, measurementBucketSeconds: Math.max(1e-6, measurementBucketDurationMillis) / 1000 },
-    onExceeded,
-    maxWaiters
+  const cubic: Cubic.CubicConfig = {
+    ...curve,
+    measurementBucketSeconds: Math.max(1e-6, measurementBucketDurationMillis) / 1000
   }
+  return { restore: restored(check, options.restore), cubic, onExceeded, maxWaiters }
 }
+
+/** Valid options of a limiter. */
+export type AdaptiveOptions = ReturnType<typeof validated>
 
 const gauges: ReadonlyArray<Gauge> = [{
   name: "retry_fill_rate",
   description: "Send tokens that flow into the adaptive limiter per second",
-  read: (gate: AdaptiveGate) => gate.fillRate
+  read: ({ fillRate }: AdaptiveGate) => fillRate
 }]
 
 /** How long the resource counts as strained after a throttle: as long as after a cut of a concurrency limit. */
@@ -234,27 +224,32 @@ export const serviceOf = (gate: AdaptiveGate) => ({
     const clock = Context.get(context, Clock.Clock)
     return gate.enter({ attempt: 1, context, nowMillis: monotonicMillis(clock), hold: () => undefined }) ?? Effect.void
   }),
-  update: (throttled: boolean) =>
-    Effect.withFiber((fiber) => Effect.sync(() => gate.update(throttled, monotonicMillis(clockOf(fiber))))),
-  state: Effect.withFiber((fiber) =>
-    Effect.sync(() => {
-      const nowMillis = monotonicMillis(clockOf(fiber))
-      const { curve, fillRate, maxTokens, measuredTxRate, tokens } = gate.stateAt(nowMillis)
-      return {
-        enabled: curve.enabled,
-        capacity: tokens,
-        maxCapacity: maxTokens,
-        fillRate,
-        measuredTxRate,
-        lastMaxRate: curve.lastMaxRate,
-        sinceThrottle: curve.enabled ? Math.max(0, nowMillis / 1000 - curve.lastThrottleTime) : 0,
-        timeWindow: curve.timeWindow,
-        waiting: gate.waiting
-      }
-    })
-  ),
+  update: (throttled: boolean) => withMillis((nowMillis) => gate.update(throttled, nowMillis)),
+  state: withMillis((nowMillis) => {
+    const { curve, fillRate, maxTokens, measuredTxRate, tokens } = gate.stateAt(nowMillis)
+    const { enabled, lastMaxRate, lastThrottleTime, timeWindow } = curve
+    return {
+      enabled,
+      capacity: tokens,
+      maxCapacity: maxTokens,
+      fillRate,
+      measuredTxRate,
+      lastMaxRate,
+      sinceThrottle: enabled ? Math.max(0, nowMillis / 1000 - lastThrottleTime) : 0,
+      timeWindow,
+      waiting: gate.waiting
+    }
+  }),
   gate
 })
+
+/** How a limiter is made. */
+export const limiterKind = {
+  validated,
+  make: (valid: AdaptiveOptions, _random: unknown, nowMillis: number) =>
+    new AdaptiveGate(valid, initial(valid, nowMillis)),
+  serviceOf
+}
 
 /** The service of a limiter that never limits. */
 export const unlimited = {

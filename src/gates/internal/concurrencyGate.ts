@@ -1,6 +1,5 @@
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
-import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import type * as Random from "effect/Random"
 import { passing } from "../../engine/scopedPass.ts"
@@ -9,14 +8,13 @@ import { findCause, isFinalCause } from "../../internal/classification/errorCode
 import { isTooSlow } from "../../internal/classification/resource.ts"
 import { statusOf } from "../../internal/classification/wire.ts"
 import { monotonicMillis } from "../../internal/clock.ts"
-import type { ConcurrencySample } from "../../internal/math/concurrencyLimit.ts"
 import * as Options from "../../internal/options.ts"
-import { isRefusal, Refused } from "../../internal/refused.ts"
+import { isRefusal } from "../../internal/refused.ts"
 import { Stateful } from "../../internal/savedState.ts"
 import { Line, type Moment } from "../../internal/waitingLine.ts"
-import * as RetryInfo from "../../RetryInfo.ts"
-import type { Gauge, Outcome, Pass, Send, SendGate } from "../../SendGate.ts"
-import { adaptiveRule, type ConcurrencyRule, ruleOf } from "./concurrencyRule.ts"
+import type { Gauge, Outcome, Send, SendGate } from "../../SendGate.ts"
+import { adaptiveRule, type ConcurrencyRule, ruleOf, type Sample } from "./concurrencyRule.ts"
+import { Lease, RefusalError } from "./gate.ts"
 
 /**
  * A send rejected because there was no free slot, or a retry because sends time out. It was not sent (attempts before it
@@ -25,7 +23,7 @@ import { adaptiveRule, type ConcurrencyRule, ruleOf } from "./concurrencyRule.ts
  * @category errors
  * @since 0.1.0
  */
-export class ConcurrencyLimitExceeded extends Data.TaggedError("ConcurrencyLimitExceeded")<{
+export class ConcurrencyLimitExceeded extends RefusalError("ConcurrencyLimitExceeded")<{
   /**
    * `"full"` when no slot was freed in time, `"queue-full"` when `maxWaiters` were already waiting, `"timing-out"` for a
    * retry while sends time out.
@@ -34,19 +32,12 @@ export class ConcurrencyLimitExceeded extends Data.TaggedError("ConcurrencyLimit
   /** The limit. Below 1, one send is made at a time, with pauses between. */
   readonly limit: number
 }> {
-  readonly [Refused] = true
-  get [RetryInfo.TypeId](): RetryInfo.RetryInfo {
-    return RetryInfo.notRetryable
-  }
   override get message(): string {
-    switch (this.reason) {
-      case "full":
-        return `no free slot: at most ${Math.max(1, Math.floor(this.limit))} in flight`
-      case "queue-full":
-        return "too many sends are waiting for a slot"
-      case "timing-out":
-        return "no retry while sends time out"
-    }
+    return {
+      "full": `no free slot: at most ${Math.max(1, Math.floor(this.limit))} in flight`,
+      "queue-full": "too many sends are waiting for a slot",
+      "timing-out": "no retry while sends time out"
+    }[this.reason]
   }
 }
 
@@ -68,24 +59,14 @@ export const concurrencyOptions = {
 }
 
 /** What an outcome is for a rule; `undefined` if it is nothing. */
-const outcomesBy = (isDrop: (outcome: Outcome) => boolean) => (outcome: Outcome) => {
+const outcomesBy = (isDrop: (outcome: Outcome) => boolean) => (outcome: Outcome): Sample["outcome"] | undefined => {
   if (outcome._tag === "Success") return "success"
   if (outcome._tag === "Unknown" || !isDrop(outcome)) return undefined
   return isTimeout(outcome) ? "timeout" : "refusal"
 }
 
-/** Valid options of a limiter. */
-export interface ConcurrencyOptions
-  extends Pick<Options.Valid<typeof concurrencyOptions>, "onExceeded" | "maxWaiters" | "order">
-{
-  readonly rule: ConcurrencyRule<any>
-  /** What an outcome is for the rule; `undefined` if it is nothing. */
-  readonly outcomeOf: (outcome: Outcome) => ConcurrencySample["outcome"] | undefined
-  readonly maxWaitMillis: (rule: any) => number
-}
-
 /** Options with their defaults, checked. */
-export const validated = (options: Options.Inputs<typeof concurrencyOptions>): ConcurrencyOptions => {
+export const validated = (options: Options.Inputs<typeof concurrencyOptions>) => {
   const check = checksOf("ConcurrencyLimiter.make", options)
   const { isDrop, maxWaitMillis, ...valid } = Options.validOptions(check, concurrencyOptions, options)
   const { rule: input = adaptiveRule() } = options
@@ -98,23 +79,16 @@ export const validated = (options: Options.Inputs<typeof concurrencyOptions>): C
   }
 }
 
+/** Valid options of a limiter. */
+export type ConcurrencyOptions = ReturnType<typeof validated>
+
 /** For a limit of at least 1, which does not need the time. */
 const any: Moment = { nowMillis: -Infinity }
 
 /** A send that has passed. Untimed sends share one until the limit is cut. */
-class Slot implements Pass {
-  constructor(
-    private readonly gate: ConcurrencyGate,
-    private readonly cuts: number,
-    private readonly sentMillis: number | undefined
-  ) {}
-
-  settle(outcome: Outcome): void {
-    this.gate.complete(outcome, this.cuts, this.sentMillis)
-  }
-
-  cancel(): void {
-    this.gate.canceled()
+class Slot extends Lease {
+  constructor(gate: ConcurrencyGate, readonly cuts: number, readonly sentMillis: number | undefined) {
+    super(gate)
   }
 }
 
@@ -127,53 +101,44 @@ const isFinal = ({ error, info }: Outcome): boolean =>
 const strainedMillis = 10_000
 
 /** A limit, and what the rule keeps to find the next one. */
-interface Level {
-  readonly rule: unknown
+const initial = ({ initial, initialLimit }: ConcurrencyRule) => ({
+  rule: initial,
   /** How many may be in flight. */
-  readonly limit: number
-  readonly cuts: number
+  limit: initialLimit,
+  cuts: 0,
   /** When a send was last dropped, or the limit cut, in milliseconds of the monotonic clock. */
-  readonly droppedAtMillis: number
+  droppedAtMillis: -Infinity,
   /** Nothing is sent until then, in milliseconds of the monotonic clock: sends are paced while the limit is below 1. */
-  readonly pausedUntilMillis: number
-}
+  pausedUntilMillis: -Infinity
+})
 
-const gauges: ReadonlyArray<Gauge> = [
-  {
-    name: "retry_concurrency_limit",
-    description: "How many sends may be in flight",
-    read: (gate: ConcurrencyGate) => gate.limit
-  },
-  {
-    name: "retry_concurrency_in_flight",
-    description: "Sends in flight",
-    read: (gate: ConcurrencyGate) => gate.inFlight
-  },
-  {
-    name: "retry_concurrency_waiting",
-    description: "Sends that wait for a slot",
-    read: (gate: ConcurrencyGate) => gate.waiting
-  }
+type Level = Readonly<ReturnType<typeof initial>>
+
+/** A number of a gate that metrics show. */
+export const gauge = (name: string, description: string, read: (gate: ConcurrencyGate) => number): Gauge => ({
+  name,
+  description,
+  read
+})
+
+const gauges = [
+  gauge("retry_concurrency_limit", "How many sends may be in flight", ({ limit }) => limit),
+  gauge("retry_concurrency_in_flight", "Sends in flight", ({ inFlight }) => inFlight),
+  gauge("retry_concurrency_waiting", "Sends that wait for a slot", ({ waiting }) => waiting)
 ]
 
 /** The gate of a concurrency limiter: it bounds the sends in flight. */
 export class ConcurrencyGate extends Stateful<Level> implements SendGate<ConcurrencyLimitExceeded> {
   readonly name = "ConcurrencyLimiter"
   readonly order = 300
+  readonly gauges = gauges
   /** Sends that have passed and not ended. Not in the record: two records per send would cost 8 % of a success. */
   inFlight = 0
   private untimed: Slot
   private readonly line: Line<ConcurrencyLimitExceeded>
 
   constructor(private options: ConcurrencyOptions, private readonly random: Random.Random) {
-    const { rule } = options
-    super({
-      rule: rule.initial,
-      limit: rule.initialLimit,
-      cuts: 0,
-      droppedAtMillis: -Infinity,
-      pausedUntilMillis: -Infinity
-    })
+    super(initial(options.rule))
     this.untimed = new Slot(this, 0, undefined)
     this.line = new Line<ConcurrencyLimitExceeded>({
       order: options.order,
@@ -188,18 +153,13 @@ export class ConcurrencyGate extends Stateful<Level> implements SendGate<Concurr
     })
   }
 
-  get gauges(): ReadonlyArray<Gauge> {
-    return gauges
-  }
-
   /** Switches to other options. Sends in flight still count; a different rule starts from its initial state. */
   follow(options: ConcurrencyOptions, isOtherRule: boolean): void {
     this.options = isOtherRule ? options : { ...options, rule: this.options.rule }
     this.line.change({ order: options.order, maxWaiters: options.maxWaiters })
     if (!isOtherRule) return
-    const { rule } = options
     const { droppedAtMillis } = this.state
-    this.moveTo({ rule: rule.initial, limit: rule.initialLimit, droppedAtMillis, pausedUntilMillis: -Infinity })
+    this.moveTo({ ...initial(options.rule), droppedAtMillis })
     this.line.admit(any)
   }
 
@@ -235,9 +195,8 @@ export class ConcurrencyGate extends Stateful<Level> implements SendGate<Concurr
   }
 
   /** A send has ended. */
-  complete(outcome: Outcome, cuts: number, sentMillis: number | undefined): void {
-    const inFlight = this.inFlight--
-    this.count(outcome, cuts, sentMillis, inFlight)
+  complete(slot: Slot, outcome: Outcome): void {
+    this.count(slot, outcome, this.inFlight--)
     if (this.limit < 1) {
       const pause = this.options.rule.pauseMillis(this.state.rule, this.random.nextDoubleUnsafe())
       this.state = { ...this.state, pausedUntilMillis: outcome.nowMillis + pause }
@@ -253,7 +212,7 @@ export class ConcurrencyGate extends Stateful<Level> implements SendGate<Concurr
     else this.line.admit(any)
   }
 
-  private count(outcome: Outcome, cuts: number, sentMillis: number | undefined, inFlight: number): void {
+  private count({ cuts, sentMillis }: Slot, outcome: Outcome, inFlight: number): void {
     const { outcomeOf, rule } = this.options
     const counted = outcomeOf(outcome)
     const level = this.state
@@ -269,9 +228,8 @@ export class ConcurrencyGate extends Stateful<Level> implements SendGate<Concurr
     })
     const limit = rule.limit(next)
     if (limit === undefined || (next === level.rule && limit === level.limit)) return
-    const { pausedUntilMillis } = level
     const droppedAtMillis = counted !== "success" || limit < level.limit ? outcome.nowMillis : level.droppedAtMillis
-    this.moveTo({ rule: next, limit, droppedAtMillis, pausedUntilMillis })
+    this.moveTo({ rule: next, limit, droppedAtMillis, pausedUntilMillis: level.pausedUntilMillis })
   }
 
   private moveTo({ droppedAtMillis, limit, pausedUntilMillis, rule }: Omit<Level, "cuts">): void {
@@ -307,3 +265,10 @@ export const serviceOf = (gate: ConcurrencyGate) => ({
   slot: Effect.withFiber(({ context }) => passing(gate, context)),
   state: Effect.sync(() => ({ limit: gate.limit, inFlight: gate.inFlight, waiting: gate.waiting }))
 })
+
+/** How a limiter is made. */
+export const concurrencyKind = {
+  validated,
+  make: (valid: ConcurrencyOptions, random: Random.Random) => new ConcurrencyGate(valid, random),
+  serviceOf
+}

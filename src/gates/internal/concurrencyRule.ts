@@ -4,20 +4,62 @@ import * as Concurrency from "../../internal/math/concurrencyLimit.ts"
 import { fraction, type Inputs, positive, positiveDuration, validOptions } from "../../internal/options.ts"
 import { guarded } from "../../internal/tryGet.ts"
 
-/** What changes a limit. */
-export interface ConcurrencyRule<State> {
+/**
+ * How a send ended, as seen by a rule.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Sample {
+  /**
+   * A success, or a drop: `"timeout"` without an answer in time (also at a gateway: 504), `"refusal"` for any other.
+   * Other failures change no limit: see `answered` of {@link Rule}.
+   */
+  readonly outcome: "success" | "timeout" | "refusal"
+  /** Sends in flight when it ended, including this one: at least 1. */
+  readonly inFlight: number
+  /** Whether the limit was lowered while it was in flight: a burst of drops is one sign, not many. */
+  readonly overtaken: boolean
+  /** How long it took, in milliseconds; `undefined` if the rule did not want it timed. */
+  readonly rttMillis: number | undefined
+}
+
+/**
+ * What the limit is and how it changes: pure functions of a state. Where one throws, or gives no number, the limit stays
+ * as it is, or the default applies.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Rule<State = any> {
+  /** The initial state. */
   readonly initial: State
-  readonly initialLimit: number
-  /** How many sends may be in flight. Below 1, at most one, with a pause after it. `undefined`: it cannot say. */
-  readonly limit: (state: State) => number | undefined
-  readonly next: (state: State, sample: Concurrency.ConcurrencySample) => State
-  /** Whether sends made now are timed. */
-  readonly isTimed: (state: State) => boolean
-  readonly pauseMillis: (state: State, random: number) => number
-  /** The state after a final failure that is no drop. */
-  readonly answered: (state: State) => State
-  /** Whether retries are sent now. */
-  readonly admitsRetries: (state: State, sinceDropMillis: number) => boolean
+  /** How many sends may be in flight, rounded down. Below 1, one at a time with a pause after it. */
+  readonly limit: (state: State) => number
+  /** The state after a send ends. */
+  readonly next: (state: State, sample: Sample) => State
+  /** Whether sends made now are timed, which costs two clock reads. Default: they are. */
+  readonly isTimed?: ((state: State) => boolean) | undefined
+  /**
+   * While the limit is below 1, how long to pause after a send, in milliseconds, given a random number from 0 to 1.
+   * Default: one second.
+   */
+  readonly pauseMillis?: ((state: State, random: number) => number) | undefined
+  /**
+   * How long a send that begins to wait for a slot waits, in milliseconds, where no `maxWait` is given. Those ahead of it
+   * give up first, even if they wait longer. Default: 250.
+   */
+  readonly maxWaitMillis?: ((state: State) => number) | undefined
+  /**
+   * Whether retries may be sent this long after the last drop, in milliseconds, `Infinity` if there was none; otherwise
+   * they are refused as `"timing-out"`. Default: they may.
+   */
+  readonly admitsRetries?: ((state: State, sinceDropMillis: number) => boolean) | undefined
+  /**
+   * The state after a failure that is neither a drop nor retryable, such as a 404. The limit stays. Default: the same
+   * state.
+   */
+  readonly answered?: ((state: State) => State) | undefined
 }
 
 /** The options of an adaptive limit. */
@@ -72,18 +114,12 @@ const always = () => true
 /** What a rule computes, if it is a number. */
 const number = (value: number | undefined): number | undefined => value! >= -Infinity ? value : undefined
 
-/** A rule as it is passed: `ConcurrencyLimiter.Rule`. */
-type RuleInput =
-  & Pick<ConcurrencyRule<any>, "initial" | "limit" | "next">
-  & { readonly [K in "admitsRetries" | "answered" | "isTimed" | "pauseMillis"]?: ConcurrencyRule<any>[K] | undefined }
-  & { readonly maxWaitMillis?: ((state: any) => number) | undefined }
-
 /** A rule with its defaults, checked. Where a function of it throws, the default answers. */
-export const ruleOf = (check: Checks, rule: RuleInput) => {
+export const ruleOf = (check: Checks, rule: Rule) => {
   if (typeof rule?.next !== "function" || typeof rule.limit !== "function" || !("initial" in rule)) {
     check.reject("rule", rule, "a rule: adaptive(), fixed(n), or an object with initial, limit and next")
   }
-  const optional = <F extends (...args: any) => unknown>(name: keyof RuleInput, member: F | undefined, usual: F): F =>
+  const optional = <F extends (...args: any) => unknown>(name: keyof Rule, member: F | undefined, usual: F): F =>
     typeof (member ?? usual) === "function"
       ? guarded(member ?? usual, usual)
       : check.reject("rule", rule, `a rule whose ${name}, if any, is a function`)
@@ -103,3 +139,6 @@ export const ruleOf = (check: Checks, rule: RuleInput) => {
     answered: optional("answered", rule.answered, identity<unknown>)
   }
 }
+
+/** What changes a limit: a rule with its defaults. */
+export type ConcurrencyRule = ReturnType<typeof ruleOf>

@@ -1,28 +1,15 @@
-import * as Clock from "effect/Clock"
-import * as Context from "effect/Context"
-import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Random from "effect/Random"
-import { callable, type Checks, checks, checksOf } from "../../internal/checks.ts"
+import { type Checks, checks, checksOf } from "../../internal/checks.ts"
 import { hintOfError, hintOfValue } from "../../internal/classification/resource.ts"
-import { monotonicMillis, wallMillis } from "../../internal/clock.ts"
+import { wallMillis, withMillis } from "../../internal/clock.ts"
 import { type Linked, List } from "../../internal/linkedList.ts"
-import {
-  count,
-  duration,
-  inCode,
-  type Inputs,
-  positiveDuration,
-  share,
-  type Valid,
-  validOptions
-} from "../../internal/options.ts"
-import { Refused } from "../../internal/refused.ts"
+import * as Options from "../../internal/options.ts"
 import { Stateful } from "../../internal/savedState.ts"
-import { Line } from "../../internal/waitingLine.ts"
-import * as RetryInfo from "../../RetryInfo.ts"
-import type { Gauge, Outcome, Pass, Send, SendGate } from "../../SendGate.ts"
+import { Line, type Moment } from "../../internal/waitingLine.ts"
+import type { Gauge, Outcome, Send, SendGate } from "../../SendGate.ts"
+import { Lease, RefusalError } from "./gate.ts"
 
 /**
  * A send to a resource that is cooling down. It was not sent, and no policy retries it.
@@ -30,36 +17,17 @@ import type { Gauge, Outcome, Pass, Send, SendGate } from "../../SendGate.ts"
  * @category errors
  * @since 0.1.0
  */
-export class CoolingDown extends Data.TaggedError("CoolingDown")<{
+export class CoolingDown extends RefusalError("CoolingDown")<{
   /** `"closed"` if the resource does not open in time, `"queue-full"` if `maxWaiters` were already waiting. */
   readonly reason: "closed" | "queue-full"
   /** When to try again: after the rest of the server's hint, plus a random share of it. */
   readonly retryAfter: Duration.Duration
 }> {
-  readonly [Refused] = true
-  get [RetryInfo.TypeId](): RetryInfo.RetryInfo {
-    return RetryInfo.notRetryable
-  }
   override get message(): string {
     return this.reason === "closed"
       ? `the resource is cooling down: try again in ${Duration.format(this.retryAfter)}`
       : "too many sends are waiting for the resource to open"
   }
-}
-
-/** The options of a cool-down. */
-export const coolDownOptions = {
-  atMost: positiveDuration(60_000),
-  spread: share(0.2),
-  maxWait: duration(2000),
-  maxWaiters: count(0, 10_000),
-  probeTime: positiveDuration(10_000),
-  hint: inCode
-}
-
-/** Valid options of a cool-down. */
-export interface CoolDownOptions extends Valid<typeof coolDownOptions> {
-  readonly hint: (outcome: Outcome) => Duration.Duration | undefined
 }
 
 const hintOf = ({ _tag, error, info, value }: Outcome): Duration.Duration | undefined => {
@@ -68,17 +36,24 @@ const hintOf = ({ _tag, error, info, value }: Outcome): Duration.Duration | unde
   return millis === undefined ? undefined : Duration.millis(millis)
 }
 
+/** The options of a cool-down. */
+export const coolDownOptions = {
+  atMost: Options.positiveDuration(60_000),
+  spread: Options.share(0.2),
+  maxWait: Options.duration(2000),
+  maxWaiters: Options.count(0, 10_000),
+  probeTime: Options.positiveDuration(10_000),
+  hint: Options.functionOf("a function of an outcome", hintOf)
+}
+
+/** Valid options of a cool-down. */
+export type CoolDownOptions = Options.Valid<typeof coolDownOptions>
+
 /** Options with their defaults, checked. */
 export const validated = (
-  options: Inputs<typeof coolDownOptions>,
+  options: Options.Inputs<typeof coolDownOptions>,
   check: Checks = checksOf("CoolDown.make", options)
-): CoolDownOptions => {
-  const { hint = hintOf } = options
-  return {
-    ...validOptions(check, coolDownOptions, options),
-    hint: callable(check, "hint", hint, "a function of an outcome")
-  }
-}
+): CoolDownOptions => Options.validOptions(check, coolDownOptions, options)
 
 /** One send per millisecond would hold back a process that has made so many in turn. */
 const unpacedAbove = 1000
@@ -98,89 +73,51 @@ export interface Peers {
 }
 
 /** A send that has passed. Those that pass freely share one. */
-class Passage implements Pass, Linked<Passage> {
+class Passage extends Lease implements Linked<Passage> {
   list: List<any> | undefined = undefined
   previous: Passage | undefined = undefined
   next: Passage | undefined = undefined
 
   constructor(
-    private readonly gate: CoolDownGate,
+    gate: CoolDownGate,
     /** Sends in progress since the closing that it follows. It is among them as long as it holds a place. */
     readonly sends: List<Passage>,
     readonly sentMillis: number
-  ) {}
-
-  settle(outcome: Outcome): void {
-    this.gate.complete(this, outcome)
-  }
-
-  cancel(): void {
-    this.gate.canceled(this)
+  ) {
+    super(gate)
   }
 }
 
-/** Times in milliseconds of the monotonic clock. */
-interface Cooling {
-  readonly phase: "free" | "closed" | "opening"
+/** The state before a first hint. Times in milliseconds of the monotonic clock. */
+const free = {
+  phase: "free" as "free" | "closed" | "opening",
   /** The server wants no sends until then. */
-  readonly untilMillis: number
-  /** No send is made until then: spread out so the processes of a fleet do not return together. */
-  readonly opensMillis: number
-  readonly spreadMillis: number
-  /** How many sends may be in progress. */
-  readonly allowed: number
-  /** How many sends were in line, but no longer are, or were refused a place in it. */
-  readonly served: number
-  /** How often it began to open, and when it last did. */
-  readonly openings: number
-  readonly openedMillis: number
-  /** How many sends were wanted while it was closed: gaps keep them from returning together. */
-  readonly heldBack: number
-  /** The gaps end by then, or with as many successes as sends were held back: what comes later is only ramped up. */
-  readonly gapsEndMillis: number
-  /** The last send since it began to open. */
-  readonly lastMillis: number
-}
-
-const free: Cooling = {
-  phase: "free",
   untilMillis: -Infinity,
+  /** No send is made until then: spread out so the processes of a fleet do not return together. */
   opensMillis: -Infinity,
   spreadMillis: 0,
+  /** How many sends may be in progress. */
   allowed: 0,
+  /** How many sends were in line, but no longer are, or were refused a place in it. */
   served: 0,
-  openings: 0,
+  /** When it last began to open: each time later than before. */
   openedMillis: -Infinity,
+  /** How many sends were wanted while it was closed: gaps keep them from returning together. */
   heldBack: 0,
+  /** The gaps end by then, or with as many successes as sends were held back: what comes later is only ramped up. */
   gapsEndMillis: Infinity,
+  /** The last send since it began to open. */
   lastMillis: -Infinity
 }
 
-/** One send may pass. */
-const opened = (state: Cooling, demand: number, now: number): Cooling => ({
-  ...state,
-  phase: "opening",
-  openings: state.openings + 1,
-  openedMillis: now,
-  allowed: 1,
-  heldBack: demand,
-  gapsEndMillis: Infinity,
-  lastMillis: -Infinity
-})
-
-/** One more may pass for each that succeeds. */
-const succeeded = (state: Cooling, now: number): Cooling => ({
-  ...state,
-  gapsEndMillis: state.gapsEndMillis === Infinity ? now + state.spreadMillis : state.gapsEndMillis,
-  allowed: state.allowed + 1
-})
+type Cooling = Readonly<typeof free>
 
 const phases = { free: 0, opening: 1, closed: 2 }
 
 const gauges: ReadonlyArray<Gauge> = [{
   name: "retry_cool_down_phase",
   description: "The cool-down: 0 free, 1 opening, 2 closed",
-  read: (gate: CoolDownGate) => phases[gate.phase]
+  read: ({ phase }: CoolDownGate) => phases[phase]
 }]
 
 /**
@@ -192,6 +129,7 @@ const gauges: ReadonlyArray<Gauge> = [{
 export class CoolDownGate extends Stateful<Cooling> implements SendGate<CoolingDown> {
   readonly name = "CoolDown"
   readonly order = 100
+  readonly gauges = gauges
   /** Sends in progress since it was last closed: a list, from which one is removed in one step. */
   private sends = new List<Passage>()
   private readonly free = new Passage(this, new List(), -Infinity)
@@ -209,10 +147,6 @@ export class CoolDownGate extends Stateful<Cooling> implements SendGate<CoolingD
       isOpen: ({ nowMillis }) => this.opens(nowMillis),
       refused: (reason, now) => this.refusal(reason === "full" ? "closed" : reason, now)
     })
-  }
-
-  get gauges(): ReadonlyArray<Gauge> {
-    return gauges
   }
 
   get phase(): Cooling["phase"] {
@@ -253,15 +187,14 @@ export class CoolDownGate extends Stateful<Cooling> implements SendGate<CoolingD
     if (this.line.size === 0 && this.opens(now)) return this.pass(send, now)
     if (this.untilMillis - now > this.options.maxWaitMillis) return Effect.fail(this.refusal("closed", now))
     // The more sends there are, the shorter the gaps: the one with the timer checks again.
-    const { allowed, heldBack, openings, phase } = this.state
+    const { allowed, heldBack, openedMillis, phase } = this.state
     if (phase === "opening" && allowed <= heldBack) this.line.signal()
-    const clock = Context.get(send.context, Clock.Clock)
-    const granted = () => {
+    const granted = ({ nowMillis }: Moment) => {
       this.serve()
-      this.pass(send, monotonicMillis(clock))
+      this.pass(send, nowMillis)
     }
     return this.line.wait(send.context, granted, undefined, () => {
-      if (openings === this.state.openings) return
+      if (openedMillis === this.state.openedMillis) return
       this.state = { ...this.state, heldBack: this.state.heldBack - 1 }
       this.line.signal()
     })
@@ -279,8 +212,7 @@ export class CoolDownGate extends Stateful<Cooling> implements SendGate<CoolingD
     if (passage.sends !== this.sends) return
     if (outcome._tag === "Success") this.succeeded(outcome)
     else if (outcome.info?.throttling === true) this.state = { ...this.state, allowed: 1 }
-    this.line.admit(outcome)
-    this.line.signal()
+    this.look(outcome.nowMillis)
   }
 
   canceled(passage: Passage): void {
@@ -324,12 +256,16 @@ export class CoolDownGate extends Stateful<Cooling> implements SendGate<CoolingD
     }
   }
 
-  private succeeded(outcome: Outcome): void {
+  /** One more may pass. */
+  private succeeded({ nowMillis }: Outcome): void {
     this.peers?.opened()
     // It has succeeded late, while the peers were asked again.
-    if (this.phase === "closed") this.open(outcome.nowMillis)
-    const state = succeeded(this.state, outcome.nowMillis)
-    this.state = state.allowed >= this.demand && this.line.size === 0 ? { ...state, phase: "free" } : state
+    if (this.phase === "closed") this.open(nowMillis)
+    const { spreadMillis } = this.state
+    const allowed = this.state.allowed + 1
+    const gapsEndMillis = Math.min(this.state.gapsEndMillis, nowMillis + spreadMillis)
+    const phase = allowed >= this.demand && this.line.size === 0 ? "free" : this.phase
+    this.state = { ...this.state, allowed, gapsEndMillis, phase }
   }
 
   /** How many sends were wanted since it was last free. */
@@ -347,8 +283,17 @@ export class CoolDownGate extends Stateful<Cooling> implements SendGate<CoolingD
     return this.sends.size < this.state.allowed && now >= this.nextMillis
   }
 
+  /** One may pass. */
   private open(now: number): void {
-    this.state = opened(this.state, this.demand, now)
+    this.state = {
+      ...this.state,
+      phase: "opening",
+      openedMillis: now,
+      allowed: 1,
+      heldBack: this.demand,
+      gapsEndMillis: Infinity,
+      lastMillis: -Infinity
+    }
   }
 
   /**
@@ -408,14 +353,17 @@ export class CoolDownGate extends Stateful<Cooling> implements SendGate<CoolingD
 export const serviceOf = (gate: CoolDownGate) => ({
   gate,
   close: (hint: Duration.Input) =>
-    Effect.clockWith((clock) =>
-      Effect.sync(() => gate.close(monotonicMillis(clock), checks("CoolDown.close").duration("hint", hint)))
-    ),
-  state: Effect.clockWith((clock: Clock.Clock) =>
-    Effect.sync(() => ({
-      phase: gate.phase,
-      remaining: Duration.millis(Math.max(0, gate.untilMillis - monotonicMillis(clock))),
-      waiting: gate.waiting
-    }))
-  )
+    withMillis((nowMillis) => gate.close(nowMillis, checks("CoolDown.close").duration("hint", hint))),
+  state: withMillis((nowMillis) => ({
+    phase: gate.phase,
+    remaining: Duration.millis(Math.max(0, gate.untilMillis - nowMillis)),
+    waiting: gate.waiting
+  }))
 })
+
+/** How a cool-down is made. */
+export const coolDownKind = {
+  validated,
+  make: (valid: CoolDownOptions, random: Random.Random) => new CoolDownGate(valid, random),
+  serviceOf
+}

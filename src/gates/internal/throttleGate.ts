@@ -1,24 +1,12 @@
-import type * as Clock from "effect/Clock"
-import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import type * as Random from "effect/Random"
 import { checksOf } from "../../internal/checks.ts"
-import { monotonicMillis } from "../../internal/clock.ts"
+import { withMillis } from "../../internal/clock.ts"
 import { Window } from "../../internal/math/slidingWindow.ts"
-import {
-  callback,
-  factor,
-  type Inputs,
-  positiveDuration,
-  share,
-  type Valid,
-  validOptions,
-  word
-} from "../../internal/options.ts"
-import { Refused } from "../../internal/refused.ts"
+import * as Options from "../../internal/options.ts"
 import { isRejected } from "../../internal/rejection.ts"
-import * as RetryInfo from "../../RetryInfo.ts"
-import type { Outcome, Pass, Send, SendGate } from "../../SendGate.ts"
+import type { Outcome, Send, SendGate } from "../../SendGate.ts"
+import { Lease, RefusalError } from "./gate.ts"
 
 /**
  * A send rejected by the throttle. It was not sent, and no policy retries it.
@@ -26,14 +14,10 @@ import type { Outcome, Pass, Send, SendGate } from "../../SendGate.ts"
  * @category errors
  * @since 0.1.0
  */
-export class ClientThrottled extends Data.TaggedError("ClientThrottled")<{
+export class ClientThrottled extends RefusalError("ClientThrottled")<{
   /** The share of sends being rejected at that moment: above 0, at most 1. */
   readonly rejection: number
 }> {
-  readonly [Refused] = true
-  get [RetryInfo.TypeId](): RetryInfo.RetryInfo {
-    return RetryInfo.notRetryable
-  }
   override get message(): string {
     return `the service rejects so many sends that ${Math.round(100 * this.rejection)} % are not made`
   }
@@ -41,38 +25,32 @@ export class ClientThrottled extends Data.TaggedError("ClientThrottled")<{
 
 /** The options of a throttle. */
 export const throttleOptions = {
-  k: factor(2),
-  window: positiveDuration(10_000),
-  maxRejection: share(0.9),
-  counts: word("settled", "sent"),
-  isRejection: callback(isRejected)
+  k: Options.factor(2),
+  window: Options.positiveDuration(10_000),
+  maxRejection: Options.share(0.9),
+  counts: Options.word("settled", "sent"),
+  isRejection: Options.callback(isRejected)
 }
 
 /** Valid options of a throttle. */
-export type ThrottleOptions = Valid<typeof throttleOptions>
+export type ThrottleOptions = Options.Valid<typeof throttleOptions>
 
 /** Options with their defaults, checked. */
-export const validated = (options: Inputs<typeof throttleOptions>): ThrottleOptions =>
-  validOptions(checksOf("ClientThrottle.make", options), throttleOptions, options)
+export const validated = (options: Options.Inputs<typeof throttleOptions>): ThrottleOptions =>
+  Options.validOptions(checksOf("ClientThrottle.make", options), throttleOptions, options)
 
 /** A tenth of the window, and the pass of the sends let through in it. */
-class Slice implements Pass {
+class Slice extends Lease {
   requests = 0
   accepts = 0
   isOver = false
 
   constructor(
-    private readonly gate: ThrottleGate,
-    /** Whether the gate still counts in the same way as when the sends were let through. */
-    private readonly era: object
-  ) {}
-
-  settle(outcome: Outcome): void {
-    if (this.era === this.gate.era) this.gate.complete(outcome)
-  }
-
-  cancel(): void {
-    this.gate.canceled(this)
+    gate: ThrottleGate,
+    /** Those of the gate when the sends were let through. If it has others, it counts in another way. */
+    readonly sums: { requests: number; accepts: number }
+  ) {
+    super(gate)
   }
 }
 
@@ -80,36 +58,32 @@ class Slice implements Pass {
 export class ThrottleGate implements SendGate<ClientThrottled> {
   readonly name = "ClientThrottle"
   readonly order = 200
-  private requests = 0
-  private accepts = 0
-  /** Identifies the time during which sends are counted in the same way. */
-  era = {}
-  private window: Window<Slice>
+  /** Of the whole window. */
+  private sums!: Slice["sums"]
+  private window!: Window<Slice>
 
   constructor(private options: ThrottleOptions, private readonly random: Random.Random, nowMillis: number) {
-    this.window = this.counting(nowMillis)
+    this.begin(nowMillis)
   }
 
   /** Switches to other options, keeping its counts if they are counted as before. */
   change(options: ThrottleOptions, nowMillis: number): void {
     const { counts, windowMillis } = this.options
     this.options = options
-    if (options.counts === counts && options.windowMillis === windowMillis) return
-    for (const slice of this.window.slices) this.dropped(slice)
-    this.era = {}
-    this.window = this.counting(nowMillis)
+    if (options.counts !== counts || options.windowMillis !== windowMillis) this.begin(nowMillis)
   }
 
   /** The current counts, and the share of sends being rejected. */
   look(nowMillis: number): { readonly requests: number; readonly accepts: number; readonly rejection: number } {
     this.window.at(nowMillis)
-    return { requests: this.requests, accepts: this.accepts, rejection: this.rejection }
+    const { requests, accepts } = this.sums
+    return { requests, accepts, rejection: this.rejection }
   }
 
   enter(send: Send): void | Effect.Effect<void, ClientThrottled> {
     const isSettled = this.options.counts === "settled"
     // Nothing was rejected lately, so what leaves the window changes nothing and the time does not matter.
-    if (isSettled && this.requests === this.accepts) return send.hold(this.window.current)
+    if (isSettled && this.isBlank) return send.hold(this.window.current)
     const slice = this.window.at(send.nowMillis)
     const { rejection } = this
     const isRefused = rejection > 0 && this.random.nextDoubleUnsafe() < rejection
@@ -120,7 +94,7 @@ export class ThrottleGate implements SendGate<ClientThrottled> {
 
   /** Whether it has learned nothing that would be lost with it. */
   get isBlank(): boolean {
-    return this.requests === this.accepts
+    return this.sums.requests === this.sums.accepts
   }
 
   /** The service rejects so many sends that some are rejected here. */
@@ -129,8 +103,8 @@ export class ThrottleGate implements SendGate<ClientThrottled> {
   }
 
   /** A send has ended. */
-  complete(outcome: Outcome): void {
-    if (outcome._tag === "Unknown") return
+  complete({ sums }: Slice, outcome: Outcome): void {
+    if (outcome._tag === "Unknown" || sums !== this.sums) return
     const accepts = outcome._tag === "Success" || !this.options.isRejection(outcome) ? 1 : 0
     this.count(this.window.at(outcome.nowMillis), this.options.counts === "settled" ? 1 : 0, accepts)
   }
@@ -140,37 +114,44 @@ export class ThrottleGate implements SendGate<ClientThrottled> {
     if (this.options.counts === "sent" && !slice.isOver) this.count(slice, -1, 0)
   }
 
-  private counting(nowMillis: number): Window<Slice> {
-    const { era } = this
-    return new Window({
+  private begin(nowMillis: number): void {
+    const sums = this.sums = { requests: 0, accepts: 0 }
+    this.window = new Window({
       millis: this.options.windowMillis,
-      slice: () => new Slice(this, era),
-      dropped: (slice) => this.dropped(slice)
+      slice: () => new Slice(this, sums),
+      dropped: (slice) => {
+        slice.isOver = true
+        sums.requests -= slice.requests
+        sums.accepts -= slice.accepts
+      }
     }, nowMillis)
   }
 
   /** Source: Google SRE, chapter 21, "Client-side throttling". */
   private get rejection(): number {
-    const share = (this.requests - this.options.k * this.accepts) / (this.requests + 1)
+    const { requests, accepts } = this.sums
+    const share = (requests - this.options.k * accepts) / (requests + 1)
     return Math.max(0, Math.min(this.options.maxRejection, share))
   }
 
   private count(slice: Slice, requests: number, accepts: number): void {
     slice.requests += requests
     slice.accepts += accepts
-    this.requests += requests
-    this.accepts += accepts
-  }
-
-  private dropped(slice: Slice): void {
-    slice.isOver = true
-    this.requests -= slice.requests
-    this.accepts -= slice.accepts
+    slice.sums.requests += requests
+    slice.sums.accepts += accepts
   }
 }
 
 /** The service of a gate. */
 export const serviceOf = (gate: ThrottleGate) => ({
   gate,
-  state: Effect.clockWith((clock: Clock.Clock) => Effect.sync(() => gate.look(monotonicMillis(clock))))
+  state: withMillis((nowMillis) => gate.look(nowMillis))
 })
+
+/** How a throttle is made. */
+export const throttleKind = {
+  validated,
+  make: (valid: ThrottleOptions, random: Random.Random, nowMillis: number) =>
+    new ThrottleGate(valid, random, nowMillis),
+  serviceOf
+}

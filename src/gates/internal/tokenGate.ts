@@ -1,21 +1,21 @@
-import * as Clock from "effect/Clock"
+import type * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
-import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { limitsIn } from "../../internal/classification/tokenLimits.ts"
-import { merged, type Usage } from "../../internal/classification/tokenUsage.ts"
+import { type Checks, checksOf } from "../../internal/checks.ts"
+import { limitNames, limitsIn } from "../../internal/classification/tokenLimits.ts"
+import { merged, type Usage, usageOf } from "../../internal/classification/tokenUsage.ts"
 import { statusOf } from "../../internal/classification/wire.ts"
-import { monotonicMillis } from "../../internal/clock.ts"
+import { monotonicMillis, withMillis } from "../../internal/clock.ts"
+import { isObject } from "../../internal/invalidField.ts"
 import * as Allowances from "../../internal/math/tokenAllowance.ts"
 import * as Options from "../../internal/options.ts"
-import { Refused } from "../../internal/refused.ts"
 import { Stateful } from "../../internal/savedState.ts"
 import type { AnyContext } from "../../internal/shared.ts"
 import { look } from "../../internal/tryGet.ts"
 import { Line } from "../../internal/waitingLine.ts"
-import * as RetryInfo from "../../RetryInfo.ts"
-import type { Outcome, Pass, Send, SendGate } from "../../SendGate.ts"
+import type { Outcome, Send, SendGate } from "../../SendGate.ts"
+import { Lease, RefusalError } from "./gate.ts"
 
 /**
  * A send rejected for lack of tokens. It was not sent, and no policy retries it.
@@ -23,16 +23,12 @@ import type { Outcome, Pass, Send, SendGate } from "../../SendGate.ts"
  * @category errors
  * @since 0.1.0
  */
-export class TokenLimitExceeded extends Data.TaggedError("TokenLimitExceeded")<{
+export class TokenLimitExceeded extends RefusalError("TokenLimitExceeded")<{
   /** `"exceeded"` if there will not be enough in time, `"queue-full"` if `maxWaiters` were already waiting. */
   readonly reason: "exceeded" | "queue-full"
   /** When there could be enough for it: on current knowledge, if no other send is made. */
   readonly retryAfter: Duration.Duration
 }> {
-  readonly [Refused] = true
-  get [RetryInfo.TypeId](): RetryInfo.RetryInfo {
-    return RetryInfo.notRetryable
-  }
   override get message(): string {
     return this.reason === "exceeded"
       ? `the token or request limit is reached: try again in ${Duration.format(this.retryAfter)}`
@@ -43,10 +39,42 @@ export class TokenLimitExceeded extends Data.TaggedError("TokenLimitExceeded")<{
 const refusal = (reason: TokenLimitExceeded["reason"], millis: number): TokenLimitExceeded =>
   new TokenLimitExceeded({ reason, retryAfter: Duration.millis(Math.ceil(millis)) })
 
-/** The expected usage of a send, as far as its caller knows. */
-interface Expected {
+/**
+ * The expected usage of a call, in tokens: input and output separately, or both together.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Estimate = number | {
+  /** Default: the 95th percentile of recent calls. */
   readonly input?: number | undefined
+  /** Default: the 95th percentile of recent calls. */
   readonly output?: number | undefined
+}
+
+/**
+ * The expected usage of the calls of an effect; see {@link estimate}. Default: none.
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export const CurrentEstimate: Context.Reference<Estimate | undefined> = Context.Reference<Estimate | undefined>(
+  "effect-retry/TokenLimiter/CurrentEstimate",
+  { defaultValue: () => undefined }
+)
+
+/** A number is input and output together: for separate limits it is an upper bound of the input. */
+const expectedOf = (estimate: Estimate | undefined) =>
+  typeof estimate === "number" ? { input: estimate, output: 0 } : estimate
+
+/** Checks an estimate. */
+export const validEstimate = (check: Checks, estimate: Estimate): Estimate => {
+  if (typeof estimate === "number") return check.amount("estimate", estimate)
+  if (!isObject(estimate)) {
+    return check.reject("estimate", estimate, "a number of tokens, or of input and output")
+  }
+  const fields = (["input", "output"] as const).filter((field) => estimate[field] !== undefined)
+  return Object.fromEntries(fields.map((field) => [field, check.amount(`estimate.${field}`, estimate[field])]))
 }
 
 const ceiling = Options.count(1, Infinity)
@@ -63,25 +91,41 @@ export const tokenOptions = {
   share: Options.weight(1),
   cachedInput: Options.word("free", "counted"),
   estimate: Options.inCode,
-  usage: Options.inCode,
+  usage: Options.functionOf<(value: unknown) => Partial<Usage> | undefined>("a function of a value", usageOf),
   onExceeded: Options.word("wait", "fail"),
   maxWait: Options.optional(Options.positiveDuration()),
   maxWaiters: Options.count(0, 10_000)
 }
 
-/** Valid options of a limiter. */
-export interface TokenOptions
-  extends
-    Allowances.AllowanceConfig,
-    Pick<Options.Valid<typeof tokenOptions>, "cachedInput" | "onExceeded" | "maxWaiters">
-{
-  /** For requests, tokens, input tokens and output tokens; `Infinity` if only the server knows. */
-  readonly ceilings: ReadonlyArray<number>
-  readonly estimate: { readonly input: number; readonly output: number }
-  readonly usage: (value: unknown) => Usage | undefined
-  readonly estimateOf: (context: AnyContext) => Expected | undefined
-  readonly maxWaitMillis: number
+/** The times of a limiter, with their defaults. */
+const timesOf = (
+  check: Checks,
+  { burst, slack }: Options.Inputs<typeof tokenOptions>,
+  { perMillis, burstMillis = perMillis, slackMillis = burstMillis / 50, maxWaitMillis = 2 * perMillis }: Options.Valid<
+    typeof tokenOptions
+  >
+) => {
+  if (burstMillis > perMillis) check.reject("burst", burst, "a duration of at most per")
+  if (slackMillis >= burstMillis) check.reject("slack", slack, "a duration below burst")
+  return { perMillis, burstMillis, slackMillis, maxWaitMillis }
 }
+
+/** Options with their defaults, checked. */
+const validated = (options: Options.Inputs<typeof tokenOptions>) => {
+  const check = checksOf("TokenLimiter.make", options)
+  const valid = Options.validOptions(check, tokenOptions, options)
+  const { estimate = {} } = options
+  const { input = 1000, output = 1000 } = expectedOf(validEstimate(check, estimate))!
+  return {
+    ...valid,
+    ...timesOf(check, options, valid),
+    /** For requests, tokens, input tokens and output tokens; `Infinity` if only the server knows. */
+    ceilings: limitNames.map((name) => valid[name]),
+    estimate: { input, output }
+  }
+}
+
+type TokenOptions = ReturnType<typeof validated>
 
 /** What a send uses of each limit. */
 type Amounts = readonly [requests: number, tokens: number, inputTokens: number, outputTokens: number]
@@ -141,20 +185,14 @@ export const CurrentMeter: Context.Reference<Meter | undefined> = Context.Refere
 )
 
 /** What a send has reserved. */
-class Reservation implements Pass {
+class Reservation extends Lease {
   constructor(
-    readonly gate: TokenGate,
+    override readonly gate: TokenGate,
     readonly amounts: Amounts,
     readonly meter: Meter | undefined,
     readonly snapshots: ReadonlyArray<Allowances.Snapshot>
-  ) {}
-
-  settle(outcome: Outcome): void {
-    this.gate.complete(this, outcome)
-  }
-
-  cancel(): void {
-    this.gate.canceled(this)
+  ) {
+    super(gate)
   }
 }
 
@@ -167,12 +205,14 @@ const isRefusal = ({ error, info }: Outcome): boolean => {
 }
 
 /** What the windows hold, and until when the server wants no sends, in milliseconds of the monotonic clock. */
-interface TokenState {
-  readonly allowances: ReadonlyArray<Allowances.Allowance>
-  readonly closedUntilMillis: number
+const initial = (options: TokenOptions) => ({
+  allowances: options.ceilings.map((ceiling) => Allowances.full(ceiling, options)),
+  closedUntilMillis: -Infinity,
   /** Sends that have passed and not ended. */
-  readonly inFlight: number
-}
+  inFlight: 0
+})
+
+type TokenState = Readonly<ReturnType<typeof initial>>
 
 /** The gate of a token limiter: a send reserves its expected usage, and is settled by its actual usage. */
 export class TokenGate extends Stateful<TokenState> implements SendGate<TokenLimitExceeded> {
@@ -182,11 +222,7 @@ export class TokenGate extends Stateful<TokenState> implements SendGate<TokenLim
   private readonly line: Line<TokenLimitExceeded, Amounts>
 
   constructor(private readonly options: TokenOptions) {
-    super({
-      allowances: options.ceilings.map((ceiling) => Allowances.full(ceiling, options)),
-      closedUntilMillis: -Infinity,
-      inFlight: 0
-    })
+    super(initial(options))
     this.line = new Line<TokenLimitExceeded, Amounts>({
       order: "fifo",
       maxWaiters: options.maxWaiters,
@@ -197,17 +233,25 @@ export class TokenGate extends Stateful<TokenState> implements SendGate<TokenLim
     })
   }
 
-  get waiting(): number {
-    return this.line.size
+  stateAt(nowMillis: number) {
+    const levels = this.levels(nowMillis)
+    const named = Object.fromEntries(limitNames.map((name, of) => [name, levels[of]!]))
+    return {
+      ...named as Record<typeof limitNames[number], typeof levels[number]>,
+      inFlight: this.state.inFlight,
+      waiting: this.line.size
+    }
   }
 
-  /** Sends that have passed and not ended. */
-  get inFlight(): number {
-    return this.state.inFlight
+  /** The share that is left of the limit that is used most. */
+  remainingShare(nowMillis: number): number {
+    return Math.min(
+      ...this.levels(nowMillis).map(({ limit, remaining }) => limit === Infinity ? 1 : remaining / limit)
+    )
   }
 
   /** The limits and what is left of them. */
-  levels(nowMillis: number): ReadonlyArray<{ readonly limit: number; readonly remaining: number }> {
+  private levels(nowMillis: number) {
     return this.state.allowances.map((allowance) => {
       const { bucket, filling } = Allowances.at(allowance, nowMillis)
       const { perMillis } = this.options
@@ -224,8 +268,7 @@ export class TokenGate extends Stateful<TokenState> implements SendGate<TokenLim
     const millis = this.opensIn(nowMillis, amounts)
     if (millis === 0 && this.line.size === 0) return this.pass(send, nowMillis, amounts)
     if (onExceeded === "fail" || millis > maxWaitMillis) return Effect.fail(refusal("exceeded", millis))
-    const clock = Context.get(context, Clock.Clock)
-    return this.line.wait(context, () => this.pass(send, monotonicMillis(clock), amounts), amounts)
+    return this.line.wait(context, ({ nowMillis }) => this.pass(send, nowMillis, amounts), amounts)
   }
 
   /** The usage that a value reports. */
@@ -297,8 +340,8 @@ export class TokenGate extends Stateful<TokenState> implements SendGate<TokenLim
   }
 
   private expectedOf(context: AnyContext): Amounts {
-    const { estimate, estimateOf } = this.options
-    const { input, output } = estimateOf(context) ?? {}
+    const { estimate } = this.options
+    const { input, output } = expectedOf(Context.get(context, CurrentEstimate)) ?? {}
     return amountsOf(
       isCount(input) ? input : this.inputs.high ?? estimate.input,
       isCount(output) ? output : this.outputs.high ?? estimate.output
@@ -337,4 +380,11 @@ export class TokenGate extends Stateful<TokenState> implements SendGate<TokenLim
     const { allowances, closedUntilMillis, inFlight: before } = this.state
     this.state = { allowances: allowances.map(next), closedUntilMillis, inFlight: before + inFlight }
   }
+}
+
+/** How a limiter is made. */
+export const tokenKind = {
+  validated,
+  make: (valid: TokenOptions) => new TokenGate(valid),
+  serviceOf: (gate: TokenGate) => ({ gate, state: withMillis((nowMillis) => gate.stateAt(nowMillis)) })
 }
