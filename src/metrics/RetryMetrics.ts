@@ -310,15 +310,13 @@ class Series {
   }
 }
 
+const retriedStatuses = ["429", "500", "502", "503", "504"]
+
 /** The series in a registry. They live as long as it does: any number of observers share one limit. */
 class Registered {
   readonly types = new BoundedLabels(50, "_OTHER", [
     ...[awsThrottlingCodes, neverSentCodes, brokenCodes, timeoutCodes].flatMap((codes) => [...codes]),
-    "429",
-    "500",
-    "502",
-    "503",
-    "504"
+    ...retriedStatuses
   ])
   readonly gates = new BoundedLabels(20, others)
   private readonly unnamed = new Series(undefined)
@@ -368,11 +366,9 @@ type SeriesOf = (context: Caller) => Series
 
 const timing = (seriesOf: SeriesOf) => ({
   onCall: (call, context) =>
-    timed(
-      call,
-      context,
-      (took, tag) => seriesOf(context).counted.callDuration(outcomes[tag]).updateUnsafe(took, context)
-    ),
+    timed(call, context, (took, tag) => {
+      seriesOf(context).counted.callDuration(outcomes[tag]).updateUnsafe(took, context)
+    }),
   onSend: (send) => {
     const { context } = send
     const series = seriesOf(context)

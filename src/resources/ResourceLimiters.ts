@@ -169,7 +169,6 @@ const gatesOf = <R>(options: Options<R>) => {
 
 /** How resources are made; valid. */
 const recipeOf = <R>({ hedge, limiter = {}, quota = {}, ...options }: Options<R>) => {
-  const hedgeOf = byKey(hedge, (input: Hedge.Options = {}) => validHome(input))
   return {
     quota: byKey(
       quota,
@@ -180,7 +179,7 @@ const recipeOf = <R>({ hedge, limiter = {}, quota = {}, ...options }: Options<R>
       ? undefined
       : byKey(limiter, (input: AdaptiveRateLimiter.Options = {}) => Adaptive.validated(input)),
     gates: gatesOf(options),
-    hedge: (key: string, scope: Scope.Scope) => homeOf(hedgeOf(key), scope),
+    hedge: byKey(hedge, (input: Hedge.Options = {}) => validHome(input)),
     isHedged: hedge !== undefined
   }
 }
@@ -220,7 +219,8 @@ abstract class Kept<R> extends Entry implements Resource {
   }
 
   get hedge(): Hedge.Service {
-    return serviceOf(this.hedging ??= this.home.recipe.hedge(this.key, this.home.scope))
+    const { recipe, scope } = this.home
+    return serviceOf(this.hedging ??= homeOf(recipe.hedge(this.key), scope))
   }
 
   /** Nothing has been throttled, cut, rejected or closed. */
@@ -230,13 +230,9 @@ abstract class Kept<R> extends Entry implements Resource {
 
   private serviceOf<Name extends GateName>(name: Name): Services[Name] {
     const { serviceOf }: GateKind<any, any, any, any> = resourceGates[name].kind
-    const gate = this.gates?.[name]
-    return gate && serviceOf(gate)
-  }
-
-  private get gates(): Gates | undefined {
     const { random, recipe } = this.home
-    return recipe.gates && (this.made ??= recipe.gates(this.key, random, this.sinceMillis))
+    const gate = recipe.gates && (this.made ??= recipe.gates(this.key, random, this.sinceMillis))[name]
+    return gate && serviceOf(gate)
   }
 }
 
@@ -304,14 +300,13 @@ class Resources<R> implements Service {
   readonly memoMap: Layer.MemoMap
   readonly random: Random.Random
   private readonly kept: Keyed<InMemory<R> | Built<R>>
-  private readonly services: Context.Context<R>
   private readonly madeAtMillis: number
   private isSweeping = false
 
   constructor(
     bounds: Bounds,
     readonly recipe: Recipe<R>,
-    services: Context.Context<R | Scope.Scope>
+    private readonly services: Context.Context<R | Scope.Scope>
   ) {
     this.kept = new Keyed(bounds, (key, nowMillis) => {
       const quota = recipe.quota(key)
@@ -320,7 +315,6 @@ class Resources<R> implements Service {
         : new InMemory(key, this, new MemoryStore(quota, nowMillis))
     })
     this.random = Context.get(services, Random.Random)
-    this.services = services
     this.madeAtMillis = monotonicMillis(Context.get(services, Clock.Clock))
     this.scope = Context.get(services, Scope.Scope)
     this.memoMap = Layer.CurrentMemoMap.forkOrCreate(services)

@@ -69,15 +69,9 @@ export const validated = (
   options: Options.Inputs<typeof limiterOptions>,
   check: Checks = checksOf("AdaptiveRateLimiter.make", options)
 ) => {
-  const { maxWaiters, measurementBucketDurationMillis, onExceeded, ...curve } = Options.validOptions(
-    check,
-    limiterOptions,
-    options
-  )
-  const cubic: Cubic.CubicConfig = {
-    ...curve,
-    measurementBucketSeconds: Math.max(1e-6, measurementBucketDurationMillis) / 1000
-  }
+  const valid = Options.validOptions(check, limiterOptions, options)
+  const { maxWaiters, measurementBucketDurationMillis: millis, onExceeded, ...curve } = valid
+  const cubic: Cubic.CubicConfig = { ...curve, measurementBucketSeconds: Math.max(1e-6, millis) / 1000 }
   return { restore: restored(check, options.restore), cubic, onExceeded, maxWaiters }
 }
 
@@ -94,10 +88,7 @@ const gauges: ReadonlyArray<Gauge> = [{
 const strainedMillis = 10_000
 
 /** The state that a limiter begins with. */
-export const initial = (
-  { cubic, restore }: Pick<AdaptiveOptions, "cubic" | "restore">,
-  nowMillis: number
-): Cubic.Cubic => {
+export const initial = ({ cubic, restore }: AdaptiveOptions, nowMillis: number): Cubic.Cubic => {
   const now = nowMillis / 1000
   return restore === undefined ? Cubic.initial(cubic, now) : Cubic.restored(cubic, restore, now)
 }

@@ -97,32 +97,18 @@ export const tokenOptions = {
   maxWaiters: Options.count(0, 10_000)
 }
 
-/** The times of a limiter, with their defaults. */
-const timesOf = (
-  check: Checks,
-  { burst, slack }: Options.Inputs<typeof tokenOptions>,
-  { perMillis, burstMillis = perMillis, slackMillis = burstMillis / 50, maxWaitMillis = 2 * perMillis }: Options.Valid<
-    typeof tokenOptions
-  >
-) => {
-  if (burstMillis > perMillis) check.reject("burst", burst, "a duration of at most per")
-  if (slackMillis >= burstMillis) check.reject("slack", slack, "a duration below burst")
-  return { perMillis, burstMillis, slackMillis, maxWaitMillis }
-}
-
 /** Options with their defaults, checked. */
 const validated = (options: Options.Inputs<typeof tokenOptions>) => {
   const check = checksOf("TokenLimiter.make", options)
   const valid = Options.validOptions(check, tokenOptions, options)
+  const { perMillis, burstMillis = perMillis, slackMillis = burstMillis / 50, maxWaitMillis = 2 * perMillis } = valid
+  if (burstMillis > perMillis) check.reject("burst", options.burst, "a duration of at most per")
+  if (slackMillis >= burstMillis) check.reject("slack", options.slack, "a duration below burst")
   const { estimate = {} } = options
   const { input = 1000, output = 1000 } = expectedOf(validEstimate(check, estimate))!
-  return {
-    ...valid,
-    ...timesOf(check, options, valid),
-    /** For requests, tokens, input tokens and output tokens; `Infinity` if only the server knows. */
-    ceilings: limitNames.map((name) => valid[name]),
-    estimate: { input, output }
-  }
+  /** For requests, tokens, input tokens and output tokens; `Infinity` if only the server knows. */
+  const ceilings = limitNames.map((name) => valid[name])
+  return { ...valid, burstMillis, slackMillis, maxWaitMillis, ceilings, estimate: { input, output } }
 }
 
 type TokenOptions = ReturnType<typeof validated>
