@@ -157,7 +157,7 @@ export class AdaptiveGate extends Stateful<Cubic.Cubic> implements SendGate<Rate
     const { enabled, lastThrottleTime } = this.state.curve
     if (!enabled) return false
     return nowMillis < lastThrottleTime * 1000 + strainedMillis || this.waiting > 0 ||
-      !Cubic.isToken(this.tokensAt(nowMillis))
+      !Cubic.isToken(Cubic.tokensAt(this.state, nowMillis / 1000))
   }
 
   update(throttled: boolean, nowMillis: number): void {
@@ -183,10 +183,6 @@ export class AdaptiveGate extends Stateful<Cubic.Cubic> implements SendGate<Rate
 
   /** No token, nothing to return. */
   cancel(): void {}
-
-  private tokensAt(nowMillis: number): number {
-    return Cubic.tokensAt(this.state, nowMillis / 1000)
-  }
 
   private putBack(): void {
     this.state = Cubic.putBack(this.state)

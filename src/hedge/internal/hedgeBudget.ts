@@ -48,7 +48,12 @@ export class HedgeBudget implements RetryQuotaStore {
     const slice = this.at(clock)
     const calls = cost / this.successIncrement
     if (this.calls < calls - epsilon) return undefined
-    this.take(calls)
+    let missing = calls
+    for (const slice of this.window.slices) {
+      const taken = Math.min(slice.calls, missing)
+      slice.calls -= taken
+      missing -= taken
+    }
     return new Taken(cost, (isBack) => {
       // It expires with what calls had paid in when it was taken.
       if (isBack) slice.calls += calls
@@ -66,14 +71,5 @@ export class HedgeBudget implements RetryQuotaStore {
 
   private get calls(): number {
     return this.window.slices.reduce((sum, { calls }) => sum + calls, 0)
-  }
-
-  private take(calls: number): void {
-    let missing = calls
-    for (const slice of this.window.slices) {
-      const taken = Math.min(slice.calls, missing)
-      slice.calls -= taken
-      missing -= taken
-    }
   }
 }

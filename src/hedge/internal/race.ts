@@ -160,12 +160,9 @@ class Race {
   /** Makes the first send, and schedules the hedges. */
   begin(resume: Race["resume"]): void {
     this.resume = resume
-    const { budget } = this.home
-    budget.deposit(budget.successIncrement, this.environment.clock)
-    this.delayMillis = Math.max(
-      this.options.spacingMillis,
-      delayOf(this.options, this.home, this.environment.nowMillis)
-    )
+    const { environment: { clock, nowMillis }, home, options } = this
+    home.budget.deposit(home.budget.successIncrement, clock)
+    this.delayMillis = Math.max(options.spacingMillis, delayOf(options, home, nowMillis))
     const first = new Sending(0, this.firstPermit())
     this.start(first, this.admitted(first))
   }
@@ -308,8 +305,7 @@ class Race {
   }
 
   private sent(sending: Sending): AnyEffect {
-    const { index } = sending
-    return index === 0
+    return sending.index === 0
       ? this.markSent(sending)
       : Effect.flatMap(this.notifyHedge(sending, "sent"), () => this.markSent(sending))
   }

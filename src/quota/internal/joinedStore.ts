@@ -8,8 +8,6 @@ import type { Send, SendGate } from "../../SendGate.ts"
 import { setTokens } from "./delegatingStore.ts"
 import { patienceUntil, Taken, unobserved } from "./reservation.ts"
 
-type Hold = Parameters<Ask>[1]
-
 const giveBackAll = (held: ReadonlyArray<Reservation>): void => {
   for (const reservation of held) reservation.giveBack()
 }
@@ -44,45 +42,38 @@ class Together extends Taken {
   }
 }
 
-/** What is asked for, of which stores, and until when. */
-interface AskOptions {
-  readonly stores: ReadonlyArray<RetryQuotaStore>
-  readonly cost: number
-  readonly clock: Clock.Clock
-  readonly untilMillis: number
-  readonly hold: Hold
-}
-
 /** Asks one store after the other. If one refuses, what the others granted goes back immediately. */
-const askAll = ({ clock, cost, hold, stores, untilMillis }: AskOptions): Effect.Effect<Shortage> => {
-  const held: Array<Reservation> = []
-  let isOver = false
-  const granted = (reservation: Reservation): void => {
-    if (isOver) return void reservation.giveBack()
-    held.push(reservation)
-    isOver = held.length === stores.length
-    if (isOver) hold(new Together(cost, held))
-  }
-  const next = (): Effect.Effect<Shortage> => {
-    const { length } = held
-    if (isOver) return Effect.void
-    const answer = stores[length]!.reserve(cost, clock)
-    if (answer === undefined) return Effect.succeed("refused")
-    if (typeof answer === "function") {
-      return Effect.flatMap(
-        answer(patienceUntil(untilMillis, clock), granted),
-        (shortage) => held.length > length ? next() : Effect.succeed(shortage)
-      )
+const asking = (stores: ReadonlyArray<RetryQuotaStore>, cost: number, clock: Clock.Clock): Ask => (patience, hold) =>
+  Effect.suspend(() => {
+    const untilMillis = monotonicMillis(clock) + Duration.toMillis(patience)
+    const held: Array<Reservation> = []
+    let isOver = false
+    const granted = (reservation: Reservation): void => {
+      if (isOver) return void reservation.giveBack()
+      held.push(reservation)
+      isOver = held.length === stores.length
+      if (isOver) hold(new Together(cost, held))
     }
-    granted(answer)
-    return next()
-  }
-  return Effect.onExit(Effect.suspend(next), () =>
-    Effect.sync(() => {
-      if (!isOver) giveBackAll(held)
-      isOver = true
-    }))
-}
+    const next = (): Effect.Effect<Shortage> => {
+      const { length } = held
+      if (isOver) return Effect.void
+      const answer = stores[length]!.reserve(cost, clock)
+      if (answer === undefined) return Effect.succeed("refused")
+      if (typeof answer === "function") {
+        return Effect.flatMap(
+          answer(patienceUntil(untilMillis, clock), granted),
+          (shortage) => held.length > length ? next() : Effect.succeed(shortage)
+        )
+      }
+      granted(answer)
+      return next()
+    }
+    return Effect.onExit(Effect.suspend(next), () =>
+      Effect.sync(() => {
+        if (!isOver) giveBackAll(held)
+        isOver = true
+      }))
+  })
 
 /** The fee that a first send pays to one of the stores. */
 export const feeGate = (store: RetryQuotaStore, refused: (cost: number, balance: number) => unknown): SendGate => ({
@@ -152,12 +143,7 @@ export class JoinedStore implements RetryQuotaStore {
     if (asked.length === 0) return new Together(cost, held)
     // The wait may never start: nothing is held until it does.
     giveBackAll(held)
-    return (patience, hold) =>
-      Effect.suspend(() => {
-        const untilMillis = monotonicMillis(clock) + Duration.toMillis(patience)
-        const granting = this.stores.filter((store) => !asked.includes(store))
-        return askAll({ stores: [...granting, ...asked], cost, clock, untilMillis, hold })
-      })
+    return asking([...this.stores.filter((store) => !asked.includes(store)), ...asked], cost, clock)
   }
 
   /** Distributes a deposit in proportion to the stores' success increments. */

@@ -98,24 +98,24 @@ export class MemoryStore extends Stateful<Bucket.Bucket> implements RetryQuotaSt
 
   /** Takes tokens immediately, unless there are too few or others wait for them. */
   reserve(cost: number, clock: Clock.Clock): Reservation | undefined | Ask {
-    const taken = this.waiting > 0 ? undefined : Bucket.take(this.refilled(clock), cost)
-    if (taken !== undefined) {
-      this.state = taken
-      return new Held(this, cost, clock)
-    }
+    if (this.take(cost, clock)) return new Held(this, cost, clock)
     if (this.onExceeded === "stop" || this.isCrowded) return undefined
-    return (patience, hold) => this.ask(cost, clock, patience, hold)
+    // Waits, first come, first served.
+    return (patience, hold) =>
+      Effect.suspend((): Effect.Effect<Shortage> => {
+        if (cost > this.capacity || this.isCrowded) return refused
+        if (this.millisUntil(cost, clock) >= Duration.toMillis(patience)) return Effect.void
+        return (this.waiters ??= new Waiters()).wait({
+          take: () => this.takeOrWait(cost, clock),
+          granted: () => hold(new Held(this, cost, clock))
+        })
+      })
   }
 
   /** Takes the difference or returns it. Returns whether it could. */
   resize(from: number, to: number, clock: Clock.Clock): boolean {
     if (to < from) this.deposit(from - to, clock)
-    if (to <= from) return true
-    const isOpen = this.waiting === 0 && to <= this.capacity
-    const taken = isOpen ? Bucket.take(this.refilled(clock), to - from) : undefined
-    if (taken === undefined) return false
-    this.state = taken
-    return true
+    return to <= from || (to <= this.capacity && this.take(to - from, clock))
   }
 
   deposit(tokens: number, clock: Clock.Clock): void {
@@ -150,21 +150,11 @@ export class MemoryStore extends Stateful<Bucket.Bucket> implements RetryQuotaSt
     return this.waiting >= this.options.maxWaiters
   }
 
-  /** Waits, first come, first served. */
-  private ask(
-    cost: number,
-    clock: Clock.Clock,
-    patience: Duration.Duration,
-    hold: (reservation: Reservation) => void
-  ): Effect.Effect<Shortage> {
-    return Effect.suspend((): Effect.Effect<Shortage> => {
-      if (cost > this.capacity || this.isCrowded) return refused
-      if (this.millisUntil(cost, clock) >= Duration.toMillis(patience)) return Effect.void
-      return (this.waiters ??= new Waiters()).wait({
-        take: () => this.takeOrWait(cost, clock),
-        granted: () => hold(new Held(this, cost, clock))
-      })
-    })
+  /** Takes tokens, unless there are too few or others wait for them. */
+  private take(cost: number, clock: Clock.Clock): boolean {
+    const taken = this.waiting > 0 ? undefined : Bucket.take(this.refilled(clock), cost)
+    if (taken !== undefined) this.state = taken
+    return taken !== undefined
   }
 
   /** Takes the tokens and returns 0, or returns the same as `millisUntil`. */
