@@ -25,13 +25,11 @@ import { monotonicMillis } from "../internal/clock.ts"
 import { count, validOptions } from "../internal/options.ts"
 import { shared } from "../internal/shared.ts"
 import { look } from "../internal/tryGet.ts"
-import type { StopReason } from "../RetryDecision.ts"
 import {
   type Caller,
   CurrentResource,
   errorType,
   failureClass,
-  type HedgeEvent,
   layer as observing,
   type RetryObserver
 } from "../RetryObserver.ts"
@@ -178,23 +176,18 @@ export interface Options {
   readonly capacity?: number | undefined
 }
 
-/** The metric with more attributes, made once for all their values. */
-const by = <Input, State, Values extends ReadonlyArray<string>>(
-  metric: Metric.Metric<Input, State>,
-  attributes: (...values: Values) => Metric.Metric.AttributeSet
-) => {
+/** The metric with values of these attributes, made once for all. An attribute without a value is left out. */
+const by = <Input, State>(metric: Metric.Metric<Input, State>, ...names: ReadonlyArray<string>) => {
   const metrics = new Map<string, Metric.Metric<Input, State>>()
-  return (...values: Values): Metric.Metric<Input, State> => {
+  return (...values: ReadonlyArray<string>): Metric.Metric<Input, State> => {
     const key = values.length === 1 ? values[0]! : values.join("\n")
     const existing = metrics.get(key)
     if (existing !== undefined) return existing
-    const made = Metric.withAttributes(metric, attributes(...values))
+    const made = Metric.withAttributes(metric, Object.fromEntries(values.map((value, at) => [names[at]!, value])))
     metrics.set(key, made)
     return made
   }
 }
-
-type OutcomeLabel = "success" | "failure" | "unknown"
 
 const outcomes = { Success: "success", Failure: "failure", Unknown: "unknown" } as const
 
@@ -202,18 +195,16 @@ const outcomes = { Success: "success", Failure: "failure", Unknown: "unknown" } 
 const ownOf = (resource: string | undefined) => <Input, State>(metric: Metric.Metric<Input, State>) =>
   resource === undefined ? metric : Metric.withAttributes(metric, { resource })
 
-/** The metrics counted per resource. */
+/** The metrics counted per resource, by their attributes. */
 const countedOf = (own: ReturnType<typeof ownOf>) => ({
-  attempts: by(own(attempts), (outcome: OutcomeLabel) => ({ outcome })),
-  failures: by(own(attempts), (type: string) => ({ outcome: "failure", "error.type": type })),
-  attemptDuration: by(own(attemptDuration), (outcome: OutcomeLabel) => ({ outcome })),
-  callDuration: by(own(callDuration), (outcome: OutcomeLabel) => ({ outcome })),
-  retries: by(own(retries), (kind: string) => ({ class: kind })),
-  delays: by(own(delays), (kind: string) => ({ class: kind })),
-  waits: by(own(waits), (gate: string, outcome: string) => ({ gate, outcome })),
-  stops: by(own(stops), (reason: StopReason) => ({ reason })),
-  refused: by(own(stops), (reason: StopReason, gate: string) => ({ reason, gate })),
-  hedges: by(own(hedges), (event: HedgeEvent["event"]) => ({ event }))
+  attempts: by(own(attempts), "outcome", "error.type"),
+  attemptDuration: by(own(attemptDuration), "outcome"),
+  callDuration: by(own(callDuration), "outcome"),
+  retries: by(own(retries), "class"),
+  delays: by(own(delays), "class"),
+  waits: by(own(waits), "gate", "outcome"),
+  stops: by(own(stops), "reason", "gate"),
+  hedges: by(own(hedges), "event")
 })
 
 /** The metrics of one resource, or of calls that name none. */
@@ -378,7 +369,7 @@ const timing = (seriesOf: SeriesOf) => ({
     const settle = (outcome: Outcome): void => {
       const settled = outcomes[outcome._tag]
       const counter = settled === "failure"
-        ? series.counted.failures(registeredIn(context).types.of(errorType(outcome.error)))
+        ? series.counted.attempts(settled, registeredIn(context).types.of(errorType(outcome.error)))
         : series.counted.attempts(settled)
       counter.updateUnsafe(1, context)
       series.counted.attemptDuration(settled).updateUnsafe((outcome.nowMillis - since) / 1000, context)
@@ -403,8 +394,8 @@ const counting = (seriesOf: SeriesOf) => ({
   onHedge: ({ event }, _error, context) => seriesOf(context).counted.hedges(event).updateUnsafe(1, context),
   onStop: ({ gate, reason }, _error, context) => {
     const series = seriesOf(context)
-    const { refused, stops } = series.counted
-    const counter = gate === undefined ? stops(reason) : refused(reason, registeredIn(context).gates.of(gate))
+    const { stops } = series.counted
+    const counter = gate === undefined ? stops(reason) : stops(reason, registeredIn(context).gates.of(gate))
     counter.updateUnsafe(1, context)
     if (reason === "quota-exhausted") series.refused(context)
     series.show(context)

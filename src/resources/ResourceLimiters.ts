@@ -154,7 +154,7 @@ const byKey = <Input, Valid>(
 /** Makes the gates of a resource; `undefined` if no resource has any. */
 const gatesOf = <R>(options: Options<R>) => {
   const made = gateNames.filter((name) => options[name] !== undefined).map((name) => {
-    const { make, validated }: GateKind<any, any, any, any> = resourceGates[name].kind
+    const { make, validated }: GateKind<any, any, any, any> = resourceGates[name]
     const validOf = byKey<any, any>(options[name], (input) => input === undefined ? undefined : validated(input))
     return (key: string, random: Random.Random, nowMillis: number) => {
       const valid = validOf(key)
@@ -229,7 +229,7 @@ abstract class Kept<R> extends Entry implements Resource {
   }
 
   private serviceOf<Name extends GateName>(name: Name): Services[Name] {
-    const { serviceOf }: GateKind<any, any, any, any> = resourceGates[name].kind
+    const { serviceOf }: GateKind<any, any, any, any> = resourceGates[name]
     const { random, recipe } = this.home
     const gate = recipe.gates && (this.made ??= recipe.gates(this.key, random, this.sinceMillis))[name]
     return gate && serviceOf(gate)
@@ -469,9 +469,8 @@ export const get = (key: string): Layer.Layer<Limiters, never, ResourceLimiters>
       Context.add(AdaptiveRateLimiter.AdaptiveRateLimiter, resource.limiter)
     )
     return gateNames.reduce((services, name) => {
-      const tag: Context.Key<any, any> = resourceGates[name].tag
       const service = resource[name]
-      return service === undefined ? services : Context.add(services, tag, service)
+      return service === undefined ? services : Context.add(services, resourceGates[name].tag, service)
     }, services)
   })
 
