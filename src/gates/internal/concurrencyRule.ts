@@ -76,7 +76,7 @@ export const ruleOptions = {
 const timedBelow = 4
 
 /** The recommended limit: see `ConcurrencyLimiter.adaptive`. */
-export const adaptiveRule = (options: Inputs<typeof ruleOptions> = {}) => {
+export const adaptiveRule = (options: Inputs<typeof ruleOptions> = {}): Rule<Concurrency.Concurrency> => {
   const check = checksOf("ConcurrencyLimiter.adaptive", options)
   const { slowerThanMillis, ...valid } = validOptions(check, ruleOptions, options)
   const { initial, maximum, minimum } = valid
@@ -91,8 +91,8 @@ export const adaptiveRule = (options: Inputs<typeof ruleOptions> = {}) => {
   }
   return {
     initial: Concurrency.initial(config),
-    limit: ({ limit }: Concurrency.Concurrency) => limit,
-    next: (state: Concurrency.Concurrency, sample: Concurrency.ConcurrencySample) =>
+    limit: ({ limit }) => limit,
+    next: (state, sample) =>
       Concurrency.next(
         state,
         config,
@@ -100,9 +100,8 @@ export const adaptiveRule = (options: Inputs<typeof ruleOptions> = {}) => {
           ? { ...sample, outcome: "refusal" }
           : sample
       ),
-    isTimed: ({ limit, timeoutMillis }: Concurrency.Concurrency) =>
-      limit < timedBelow || timeoutMillis > 0 || slowerThanMillis < Infinity,
-    pauseMillis: (state: Concurrency.Concurrency, random: number) => Concurrency.pauseMillis(state, config, random),
+    isTimed: ({ limit, timeoutMillis }) => limit < timedBelow || timeoutMillis > 0 || slowerThanMillis < Infinity,
+    pauseMillis: (state, random) => Concurrency.pauseMillis(state, config, random),
     maxWaitMillis: Concurrency.maxWaitMillis,
     admitsRetries: Concurrency.admitsRetries,
     answered: Concurrency.answered

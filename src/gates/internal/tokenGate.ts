@@ -165,10 +165,9 @@ export class Meter {
 }
 
 /** Counts the usage of a stream: see `RetryLlm.metered`. */
-export const CurrentMeter: Context.Reference<Meter | undefined> = Context.Reference<Meter | undefined>(
-  "effect-retry/TokenLimiter/CurrentMeter",
-  { defaultValue: () => undefined }
-)
+export const CurrentMeter = Context.Reference<Meter | undefined>("effect-retry/TokenLimiter/CurrentMeter", {
+  defaultValue: () => undefined
+})
 
 /** What a send has reserved. */
 class Reservation extends Lease {
@@ -240,10 +239,7 @@ export class TokenGate extends Stateful<TokenState> implements SendGate<TokenLim
   private levels(nowMillis: number) {
     return this.state.allowances.map((allowance) => {
       const { bucket, filling } = Allowances.at(allowance, nowMillis)
-      const { perMillis } = this.options
-      return filling === undefined
-        ? { limit: Infinity, remaining: Infinity }
-        : { limit: filling.refillPerMilli * perMillis, remaining: bucket.tokens }
+      return { limit: filling?.perWindow ?? Infinity, remaining: filling === undefined ? Infinity : bucket.tokens }
     })
   }
 

@@ -5,18 +5,12 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
-import {
-  type AnyFiber,
-  CallEnvironment,
-  CurrentScope,
-  environmentOf,
-  gatesWith,
-  SendScope
-} from "../../engine/environment.ts"
+import { CallEnvironment, CurrentScope, environmentOf, gatesWith, SendScope } from "../../engine/environment.ts"
 import { Permit } from "../../engine/permit.ts"
 import { admissionUntil, failAgain, send, settling } from "../../engine/send.ts"
 import { type AnyEffect, asking, notified, notify } from "../../engine/wait.ts"
 import * as Options from "../../internal/options.ts"
+import type { AnyFiber } from "../../internal/shared.ts"
 import { look } from "../../internal/tryGet.ts"
 import { classify } from "../../RetryClassifier.ts"
 import type { RetryInfo } from "../../RetryInfo.ts"
@@ -417,7 +411,10 @@ class Race {
     const winner = exit !== undefined && Exit.isSuccess(exit) ? by : undefined
     return Effect.andThen(
       Effect.forEach(unseen, (exit) => this.notifyFailure(exit), { discard: true }),
-      Effect.forEach(this.hedges, (hedge) => this.notifyEnd(hedge, hedge === winner), { discard: true })
+      Effect.forEach(this.hedges, (hedge) => {
+        if (hedge.refused !== undefined) return this.notifyHedge(hedge, "refused")
+        return hedge.wasSent ? this.notifyHedge(hedge, hedge === winner ? "won" : "lost") : Effect.void
+      }, { discard: true })
     )
   }
 
@@ -425,11 +422,6 @@ class Race {
     const error = Exit.findErrorOption(exit)
     if (Exit.isFailure(exit) && Option.isNone(error)) return Effect.void
     return notified(this.environment, Exit.isSuccess(exit), Option.getOrUndefined(error)) ?? Effect.void
-  }
-
-  private notifyEnd(hedge: Sending, won: boolean): AnyEffect {
-    if (hedge.refused !== undefined) return this.notifyHedge(hedge, "refused")
-    return hedge.wasSent ? this.notifyHedge(hedge, won ? "won" : "lost") : Effect.void
   }
 
   private notifyHedge(hedge: Sending, event: HedgeEvent["event"]): AnyEffect {
