@@ -5,11 +5,7 @@ import { Taken } from "../../quota/internal/reservation.ts"
 import type { Reservation, RetryQuotaStore } from "../../RetryQuotaStore.ts"
 
 /** Calls that have not paid for anything yet. */
-interface Slice {
-  calls: number
-}
-
-const windowOf = (millis: number): Window<Slice> => new Window({ millis, slice: () => ({ calls: 0 }) }, 0)
+const windowOf = (millis: number) => new Window({ millis, slice: () => ({ calls: 0 }) }, 0)
 
 /** A rounding error, in calls. */
 const epsilon = 1e-6
@@ -25,7 +21,7 @@ export class HedgeBudget implements RetryQuotaStore {
   successIncrement: number
   readonly firstAttemptCost = 0
   readonly onExceeded = "stop"
-  private window: Window<Slice>
+  private window: ReturnType<typeof windowOf>
 
   constructor(share: number, private windowMillis: number) {
     this.successIncrement = share
@@ -65,7 +61,7 @@ export class HedgeBudget implements RetryQuotaStore {
     return this.calls * this.successIncrement
   }
 
-  private at(clock: Clock.Clock): Slice {
+  private at(clock: Clock.Clock) {
     return this.window.at(monotonicMillis(clock))
   }
 
