@@ -242,10 +242,8 @@ export interface CallOptions {
   readonly isRetryable?: ((error: any, info: RetryInfo.RetryInfo | undefined) => boolean) | undefined
 }
 
-const hedgedWith = <A, E, R>(
-  self: Effect.Effect<A, E, R>,
-  options: HedgeOptions
-): Effect.Effect<A, E, R | Hedge> => Hedge.use(({ home }) => hedging(self, options, home))
+const hedgedWith = (self: Effect.Effect<any, any, any>, options: HedgeOptions) =>
+  Hedge.use(({ home }) => hedging(self, options, home))
 
 /**
  * Sends again when a send takes too long, and takes the first success.

@@ -29,16 +29,18 @@ import { JoinedStore } from "./internal/joinedStore.ts"
 import { MemoryStore, validStore } from "./internal/memoryStore.ts"
 import { ShareStore, validShare } from "./internal/shareBudget.ts"
 
+/** Makes a store from valid options. */
+const making = <Valid>(valid: Valid, Store: new(valid: Valid, nowMillis: number) => RetryQuotaStore) =>
+  withMillis((nowMillis) => new Store(valid, nowMillis))
+
 /**
  * The bucket of `RetryQuota.make`, for {@link all}. Throws `InvalidOption` when an option is invalid.
  *
  * @category constructors
  * @since 0.1.0
  */
-export const bucket = (options: RetryQuota.Options = {}): Effect.Effect<RetryQuotaStore> => {
-  const valid = validStore(options, checksOf("RetryBudget.bucket", options))
-  return withMillis((nowMillis) => new MemoryStore(valid, nowMillis))
-}
+export const bucket = (options: RetryQuota.Options = {}): Effect.Effect<RetryQuotaStore> =>
+  making(validStore(options, checksOf("RetryBudget.bucket", options)), MemoryStore)
 
 /**
  * Options of a share of calls.
@@ -77,10 +79,8 @@ export interface ShareOptions {
  * @category constructors
  * @since 0.1.0
  */
-export const share = (options: ShareOptions = {}): Effect.Effect<RetryQuotaStore> => {
-  const valid = validShare(options)
-  return withMillis((nowMillis) => new ShareStore(valid, nowMillis))
-}
+export const share = (options: ShareOptions = {}): Effect.Effect<RetryQuotaStore> =>
+  making(validShare(options), ShareStore)
 
 /**
  * What is in progress.
@@ -136,10 +136,8 @@ export interface InFlightOptions {
  * @category constructors
  * @since 0.1.0
  */
-export const inFlight = (options: InFlightOptions = {}): Effect.Effect<RetryQuotaStore> => {
-  const rule = validInFlight(options)
-  return Effect.sync(() => new InFlightStore(rule))
-}
+export const inFlight = (options: InFlightOptions = {}): Effect.Effect<RetryQuotaStore> =>
+  making(validInFlight(options), InFlightStore)
 
 /**
  * Options of gRPC's throttle.
@@ -167,10 +165,8 @@ export interface GrpcOptions {
  * @category constructors
  * @since 0.1.0
  */
-export const grpc = (options: GrpcOptions = {}): Effect.Effect<RetryQuotaStore> => {
-  const valid = validGrpc(options)
-  return Effect.sync(() => new GrpcThrottleStore(valid))
-}
+export const grpc = (options: GrpcOptions = {}): Effect.Effect<RetryQuotaStore> =>
+  making(validGrpc(options), GrpcThrottleStore)
 
 /**
  * A budget that grants a retry only if all of these do. If one refuses, what the others granted goes back. Throws

@@ -170,10 +170,7 @@ const gatesOf = <R>(options: Options<R>) => {
 /** How resources are made; valid. */
 const recipeOf = <R>({ hedge, limiter = {}, quota = {}, ...options }: Options<R>) => {
   return {
-    quota: byKey(
-      quota,
-      (input: RetryQuota.Options | QuotaLayer<R>) => isLayer<R>(input) ? input : validStore(input)
-    ),
+    quota: byKey(quota, (input: RetryQuota.Options | QuotaLayer<R>) => isLayer<R>(input) ? input : validStore(input)),
     /** `undefined` where nothing is limited. */
     limiter: limiter === "unlimited"
       ? undefined
@@ -303,11 +300,7 @@ class Resources<R> implements Service {
   private readonly madeAtMillis: number
   private isSweeping = false
 
-  constructor(
-    bounds: Bounds,
-    readonly recipe: Recipe<R>,
-    private readonly services: Context.Context<R | Scope.Scope>
-  ) {
+  constructor(bounds: Bounds, readonly recipe: Recipe<R>, private readonly services: Context.Context<R | Scope.Scope>) {
     this.kept = new Keyed(bounds, (key, nowMillis) => {
       const quota = recipe.quota(key)
       return isLayer<R>(quota)

@@ -230,9 +230,7 @@ export class TokenGate extends Stateful<TokenState> implements SendGate<TokenLim
 
   /** The share that is left of the limit that is used most. */
   remainingShare(nowMillis: number): number {
-    return Math.min(
-      ...this.levels(nowMillis).map(({ limit, remaining }) => limit === Infinity ? 1 : remaining / limit)
-    )
+    return Math.min(...this.levels(nowMillis).map(({ limit, remaining }) => limit === Infinity ? 1 : remaining / limit))
   }
 
   /** The limits and what is left of them. */

@@ -17,14 +17,17 @@ export interface BudgetOptions {
 
 type Budget = RetryQuotaStore & { readonly change: (options: any, clock: Clock.Clock) => void }
 
-/** How each is made, and where its gate is among the others. */
-const kinds = {
-  share: { order: 1000, make: (options: any, nowMillis: number): Budget => new ShareStore(options, nowMillis) },
-  inFlight: { order: 0, make: (options: any): Budget => new InFlightStore(options) },
-  grpc: { order: 1000, make: (options: any): Budget => new GrpcThrottleStore(options) }
-}
+type Name = keyof BudgetOptions
 
-const names = Object.keys(kinds) as ReadonlyArray<keyof typeof kinds>
+/** The class of each, and where its gate is among the others. */
+const kinds: Record<Name, { readonly order: number; readonly Store: new(options: any, nowMillis: number) => Budget }> =
+  {
+    share: { order: 1000, Store: ShareStore },
+    inFlight: { order: 0, Store: InFlightStore },
+    grpc: { order: 1000, Store: GrpcThrottleStore }
+  }
+
+const names = Object.keys(kinds) as ReadonlyArray<Name>
 
 /** A bucket and the budgets next to it, which can be added, changed and removed while in use. */
 export class ChangingBudgets extends DelegatingStore {
@@ -33,7 +36,7 @@ export class ChangingBudgets extends DelegatingStore {
   private readonly ownGates: ReadonlyArray<SendGate>
   private joined: JoinedStore
   /** Kept when they are removed: their sends in progress end. */
-  private readonly budgets: Partial<Record<keyof BudgetOptions, Budget>> = {}
+  private readonly budgets: Partial<Record<Name, Budget>> = {}
   private options: Partial<BudgetOptions> = {}
 
   constructor(bucket: RetryQuotaStore, private readonly refused: (cost: number, balance: number) => unknown) {
@@ -66,7 +69,7 @@ export class ChangingBudgets extends DelegatingStore {
     this.options = options
     const budgets = names.flatMap((name) => {
       if (options[name] === undefined) return []
-      const budget = this.budgets[name] ??= kinds[name].make(options[name], monotonicMillis(clock))
+      const budget = this.budgets[name] ??= new kinds[name].Store(options[name], monotonicMillis(clock))
       budget.change(options[name], clock)
       return budget
     })
