@@ -92,14 +92,10 @@ export const adaptiveRule = (options: Inputs<typeof ruleOptions> = {}): Rule<Con
   return {
     initial: Concurrency.initial(config),
     limit: ({ limit }) => limit,
-    next: (state, sample) =>
-      Concurrency.next(
-        state,
-        config,
-        sample.outcome === "success" && (sample.rttMillis ?? 0) > slowerThanMillis
-          ? { ...sample, outcome: "refusal" }
-          : sample
-      ),
+    next: (state, sample) => {
+      const isSlow = sample.outcome === "success" && (sample.rttMillis ?? 0) > slowerThanMillis
+      return Concurrency.next(state, config, isSlow ? { ...sample, outcome: "refusal" } : sample)
+    },
     isTimed: ({ limit, timeoutMillis }) => limit < timedBelow || timeoutMillis > 0 || slowerThanMillis < Infinity,
     pauseMillis: (state, random) => Concurrency.pauseMillis(state, config, random),
     maxWaitMillis: Concurrency.maxWaitMillis,

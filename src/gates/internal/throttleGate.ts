@@ -43,7 +43,6 @@ export const validated = (options: Options.Inputs<typeof throttleOptions>): Thro
 class Slice extends Lease {
   requests = 0
   accepts = 0
-  isOver = false
 
   constructor(
     gate: ThrottleGate,
@@ -111,7 +110,7 @@ export class ThrottleGate implements SendGate<ClientThrottled> {
 
   /** A send was never made: it does not count as a request. */
   canceled(slice: Slice): void {
-    if (this.options.counts === "sent" && !slice.isOver) this.count(slice, -1, 0)
+    if (this.options.counts === "sent" && this.window.slices.includes(slice)) this.count(slice, -1, 0)
   }
 
   private begin(nowMillis: number): void {
@@ -120,7 +119,6 @@ export class ThrottleGate implements SendGate<ClientThrottled> {
       millis: this.options.windowMillis,
       slice: () => new Slice(this, sums),
       dropped: (slice) => {
-        slice.isOver = true
         sums.requests -= slice.requests
         sums.accepts -= slice.accepts
       }

@@ -281,7 +281,7 @@ export class TokenGate extends Stateful<TokenState> implements SendGate<TokenLim
 
   /** A send was never made. */
   canceled(reservation: Reservation): void {
-    this.settle(reservation, [0, 0, 0, 0], undefined)
+    this.settle(reservation, [0, 0, 0, 0], -Infinity)
     this.line.signal()
   }
 
@@ -347,13 +347,8 @@ export class TokenGate extends Stateful<TokenState> implements SendGate<TokenLim
     send.hold(new Reservation(this, amounts, Context.get(send.context, CurrentMeter), snapshots))
   }
 
-  private settle({ amounts }: Reservation, used: Amounts, nowMillis: number | undefined): void {
-    this.change((allowance, of) =>
-      Allowances.settle(
-        nowMillis === undefined ? allowance : Allowances.at(allowance, nowMillis),
-        amounts[of]!,
-        used[of]!
-      ), -1)
+  private settle({ amounts }: Reservation, used: Amounts, nowMillis: number): void {
+    this.change((allowance, of) => Allowances.settle(Allowances.at(allowance, nowMillis), amounts[of]!, used[of]!), -1)
   }
 
   private change(next: (allowance: Allowances.Allowance, of: number) => Allowances.Allowance, inFlight = 0): void {

@@ -65,13 +65,7 @@ export class ShareStore extends CountingStore implements RetryQuotaStore {
   }
 
   reserve(cost: number, clock: Clock.Clock): Reservation | undefined {
-    return counted(cost, () => {
-      if (this.balance(clock) + tokenEpsilon < 1) return undefined
-      const undo = this.take()
-      return (isBack, wasSent) => {
-        if (isBack && !wasSent) undo()
-      }
-    })
+    return counted(cost, () => this.balance(clock) + tokenEpsilon < 1 ? undefined : this.take())
   }
 
   balance(clock: Clock.Clock): number {
@@ -94,7 +88,7 @@ export class ShareStore extends CountingStore implements RetryQuotaStore {
   }
 
   /** Takes the cost of one retry from the oldest calls, then from the reserve. */
-  private take(): () => void {
+  private take() {
     const from: Array<readonly [slice: Slice, amount: number]> = []
     let missing = 1
     for (const slice of this.window.slices) {
@@ -107,7 +101,8 @@ export class ShareStore extends CountingStore implements RetryQuotaStore {
     const borrower = this.window.slices.at(-1)!
     const borrowed = missing > tokenEpsilon ? missing : 0
     borrower.borrowed += borrowed
-    return () => {
+    return (isBack: boolean, wasSent: boolean) => {
+      if (!isBack || wasSent) return
       for (const [slice, amount] of from) slice.paid -= amount
       borrower.borrowed -= borrowed
     }
