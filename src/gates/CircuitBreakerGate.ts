@@ -93,9 +93,7 @@ const circuitOptions = {
 }
 
 /** Valid options. */
-interface Valid extends ValidOf<typeof circuitOptions> {
-  readonly key: string
-}
+type Valid = ValidOf<typeof circuitOptions> & { readonly key: string }
 
 class CircuitGate implements SendGate.SendGate<CircuitRefused> {
   readonly name = "CircuitBreaker"
@@ -153,8 +151,9 @@ class CircuitGate implements SendGate.SendGate<CircuitRefused> {
       classify: (exit) => Exit.isSuccess(exit) ? exit.value : CircuitBreaker.ignored
     })
     return Effect.matchEffect(executed, {
-      onSuccess: ({ _tag }) => _tag === "Failure" ? this.followed(send) : Effect.void,
-      onFailure: (error) => Effect.andThen(this.closed(send, retryAfterOf(error)), Effect.fail(error))
+      // A failure may have opened the circuit.
+      onSuccess: ({ _tag }) => _tag === "Failure" ? this.closing(send, this.reopening) : Effect.void,
+      onFailure: (error) => Effect.andThen(this.closing(send, Effect.succeed(retryAfterOf(error))), Effect.fail(error))
     })
   }
 
@@ -173,26 +172,24 @@ class CircuitGate implements SendGate.SendGate<CircuitRefused> {
     )
   }
 
+  /** When the circuit lets a probe through, if it is open. */
+  private get reopening() {
+    return Effect.map(this.state, (state) => state?._tag === "Open" ? state.retryAfter : undefined)
+  }
+
   /** `undefined` if the store does not respond. */
   private get state() {
     return Effect.orElseSucceed(this.breaker.state(this.options.key), () => undefined)
   }
 
-  /** This failure may have opened the circuit. */
-  private followed(send: SendGate.Send): Effect.Effect<void> {
-    if (Context.getOrUndefined(send.context, CoolDown) === undefined) return Effect.void
-    return Effect.flatMap(
-      this.state,
-      (state) => this.closed(send, state?._tag === "Open" ? state.retryAfter : undefined)
-    )
-  }
-
   /** An open circuit closes the resource: the cool-down lets sends follow the probe a few at a time. */
-  private closed({ context }: SendGate.Send, retryAfter: Duration.Duration | undefined): Effect.Effect<void> {
+  private closing(
+    { context }: SendGate.Send,
+    retryAfter: Effect.Effect<Duration.Duration | undefined>
+  ): Effect.Effect<void> {
     const coolDown = Context.getOrUndefined(context, CoolDown)
-    return coolDown === undefined || retryAfter === undefined
-      ? Effect.void
-      : Effect.ignore(coolDown.close(retryAfter))
+    if (coolDown === undefined) return Effect.void
+    return Effect.flatMap(retryAfter, (hint) => hint === undefined ? Effect.void : Effect.ignore(coolDown.close(hint)))
   }
 }
 

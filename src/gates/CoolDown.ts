@@ -146,9 +146,7 @@ export const layerConfig = (
  * @category getters
  * @since 0.1.0
  */
-export const state: Effect.Effect<State, never, CoolDown> = /* @__PURE__ */ CoolDown.use(
-  (coolDown) => coolDown.state
-)
+export const state: Effect.Effect<State, never, CoolDown> = /* @__PURE__ */ CoolDown.use((coolDown) => coolDown.state)
 
 /**
  * Closes the resource; see {@link Service}.

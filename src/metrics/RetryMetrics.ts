@@ -210,23 +210,19 @@ const countedOf = (own: ReturnType<typeof ownOf>) => ({
 /** The metrics of one resource, or of calls that name none. */
 class Series {
   readonly counted: ReturnType<typeof countedOf>
-  private readonly own: ReturnType<typeof ownOf>
-  private readonly hasGauges: boolean
   /** What its gauges show, by what it is to the call. */
   private readonly shown = new Map<string, WeakRef<object>>()
   private emptySinceSeconds = 0
   /** The lowest cost of a retry so far. */
   private cheapest = Infinity
 
-  constructor(resource: string | undefined) {
-    this.own = ownOf(resource)
-    this.counted = countedOf(this.own)
-    this.hasGauges = resource !== others
+  constructor(private readonly resource: string | undefined) {
+    this.counted = countedOf(ownOf(resource))
   }
 
   /** Points the gauges at what the call goes through. They are read on demand. */
   show(context: Caller): void {
-    if (!this.hasGauges) return
+    if (this.resource === others) return
     const quota = Context.getOrUndefined(context, RetryQuota)
     if (quota !== undefined) this.showQuota(quota, context)
     for (const { gateOf, tag } of shared.gates) {
@@ -288,7 +284,7 @@ class Series {
   ): void {
     const ref = new WeakRef(source)
     let value = NaN
-    const registration = Metric.registerUnsafe(this.own(gauge), context, {
+    const registration = Metric.registerUnsafe(ownOf(this.resource)(gauge), context, {
       get: () => {
         const present = ref.deref()
         if (present === undefined) registration.remove()

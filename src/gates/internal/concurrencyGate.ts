@@ -174,9 +174,7 @@ export class ConcurrencyGate extends Stateful<Level> implements SendGate<Concurr
 
   enter(send: Send): void | Effect.Effect<void, ConcurrencyLimitExceeded> {
     const { droppedAtMillis, rule } = this.state
-    if (
-      send.failureClass !== undefined && !this.options.rule.admitsRetries(rule, send.nowMillis - droppedAtMillis)
-    ) {
+    if (send.failureClass !== undefined && !this.options.rule.admitsRetries(rule, send.nowMillis - droppedAtMillis)) {
       return Effect.fail(this.refusal("timing-out"))
     }
     if (this.line.size === 0 && this.isOpen(send)) return this.hold(send)
