@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { type Checks, checks, checksOf, inside } from "../../internal/checks.ts"
 import { withMillis } from "../../internal/clock.ts"
-import { type Inputs, validOptions } from "../../internal/options.ts"
+import { type Inputs, type Valid, validOptions } from "../../internal/options.ts"
 import { isRefusal } from "../../internal/refused.ts"
 import { shared } from "../../internal/shared.ts"
 import { get } from "../../internal/tryGet.ts"
@@ -11,11 +11,6 @@ import type { RetryQuotaStore } from "../../RetryQuotaStore.ts"
 import { HedgeBudget } from "./hedgeBudget.ts"
 import { Latencies } from "./latencyWindow.ts"
 import { type HedgeOptions, hedgeOptions, type Home, homeOptions, quantileOptions } from "./race.ts"
-
-/** Options of a call before they are checked: those of `Hedge`. */
-type CallInput = Omit<Inputs<typeof hedgeOptions>, "after"> & {
-  readonly after?: Duration.Input | Quantile | undefined
-}
 
 /** A delay taken from the latencies; without a quantile, at that of what the calls share. */
 export const quantileOf = (quantile?: number, options: Inputs<typeof quantileOptions> = {}) => {
@@ -30,11 +25,9 @@ export const quantileOf = (quantile?: number, options: Inputs<typeof quantileOpt
 type Quantile = ReturnType<typeof quantileOf>
 
 /** Options with their defaults, checked. */
-export const validHome = (
-  options: Omit<Inputs<typeof homeOptions>, "budget"> & { readonly budget?: RetryQuotaStore | undefined }
-) => {
+export const validHome = (options: Inputs<typeof homeOptions>) => {
   const check = checksOf("Hedge.make", options)
-  const { budget } = options
+  const budget: RetryQuotaStore | undefined = options.budget
   if (budget !== undefined && typeof get(budget, "reserve") !== "function") {
     check.reject("budget", budget, "a RetryQuotaStore")
   }
@@ -69,7 +62,7 @@ export const serviceOf = (home: Home) => ({
 /** The longest a hedge waits for a server that asks for time. */
 const maxHintMillis = 60_000
 
-const reactTo = (isRetryable: NonNullable<CallInput["isRetryable"]>): HedgeOptions["react"] => (error, info) => {
+const reactTo = (isRetryable: Valid<typeof hedgeOptions>["isRetryable"]): HedgeOptions["react"] => (error, info) => {
   if (isRefusal(error) || info?.vetoed === true) return "stop"
   if (!isRetryable(error, info)) return "final"
   const millis = info?.retryAfter === undefined ? 0 : Duration.toMillis(info.retryAfter)
@@ -84,7 +77,7 @@ export const delayOf = (check: Checks, field: string, delay: Duration.Input): nu
   delay === Infinity || get(get(delay, "value"), "_tag") === "Infinity" ? Infinity : check.duration(field, delay)
 
 /** Checks options, for the combinators of the adapters. */
-export const validCall = (check: Checks, options: CallInput): HedgeOptions => {
+export const validCall = (check: Checks, options: Inputs<typeof hedgeOptions>): HedgeOptions => {
   const { after = quantileOf() } = options
   const { isRetryable, ...valid } = validOptions(check, hedgeOptions, options)
   return {

@@ -151,21 +151,22 @@ class Race {
     this.environment = new CallEnvironment(fiber.context, undefined, gatesWith(gates, home.budget))
   }
 
-  /** Makes the first send, and schedules the hedges. */
-  begin(resume: Race["resume"]): void {
+  /** Makes the first send, and schedules the hedges. Returns what is left to do if the caller is interrupted. */
+  begin(resume: Race["resume"]): Effect.Effect<void> {
     this.resume = resume
     const { environment: { clock, nowMillis }, home, options } = this
     home.budget.deposit(home.budget.successIncrement, clock)
     this.delayMillis = Math.max(options.spacingMillis, delayOf(options, home, nowMillis))
     const first = new Sending(0, this.firstPermit())
     this.start(first, this.admitted(first))
+    return this.abandoned as Effect.Effect<void>
   }
 
   /**
    * The caller was interrupted: all sends are too, and are awaited, like those of any call. If it was over, only its
    * result is left, which no caller gets.
    */
-  readonly abandoned: AnyEffect = Effect.suspend(() => {
+  private readonly abandoned: AnyEffect = Effect.suspend(() => {
     if (this.result !== undefined) {
       this.dispose(this.result)
       return Effect.void
@@ -178,13 +179,12 @@ class Race {
 
   /** Takes over the gate passes of the send around the first send; if there is none, the first send asks the gates itself. */
   private firstPermit(): Permit {
+    const { environment } = this
     const outerGates = this.outer?.environment.gates
-    const gates = this.environment.gates.filter((gate) => !outerGates?.includes(gate))
-    const environment = gates.length === this.environment.gates.length
-      ? this.environment
-      : new CallEnvironment(this.environment.context, undefined, gates)
+    const gates = environment.gates.filter((gate) => !outerGates?.includes(gate))
+    const isSame = gates.length === environment.gates.length
+    const own = new Permit(isSame ? environment : new CallEnvironment(environment.context, undefined, gates), 0)
     const outer = this.outer?.isActive === true ? this.outer.sent?.permit : undefined
-    const own = new Permit(environment, 0)
     // A send that began before the first hedge of the process has no mark of its own.
     this.isInherited = this.outer !== undefined && this.outer.sent === undefined
     if (!(outer instanceof Permit) || outer.state !== "sent") return own
@@ -264,16 +264,15 @@ class Race {
     }
     const { budget } = this.home
     const answer = budget.reserve(this.options.cost, this.environment.clock)
-    if (typeof answer !== "function") {
-      if (answer === undefined) return this.refuse(hedge, "budget")
-      hedge.permit.pay(answer)
-      return this.admitted(hedge)
+    if (answer === undefined) return this.refuse(hedge, "budget")
+    if (typeof answer === "function") {
+      return Effect.flatMap(
+        asking(answer, hedge.permit, budget.onExceeded === "wait" ? 0 : Infinity),
+        () => hedge.permit.reservation === undefined ? this.refuse(hedge, "budget") : this.admitted(hedge)
+      )
     }
-    const patience = budget.onExceeded === "wait" ? 0 : Infinity
-    return Effect.flatMap(
-      asking(answer, hedge.permit, patience),
-      () => hedge.permit.reservation === undefined ? this.refuse(hedge, "budget") : this.admitted(hedge)
-    )
+    hedge.permit.pay(answer)
+    return this.admitted(hedge)
   }
 
   private get deadlineAtMillis(): number {
@@ -437,9 +436,5 @@ class Race {
 export const hedging = (self: AnyEffect, options: HedgeOptions, home: Home): AnyEffect =>
   Effect.withFiber((fiber) => {
     if (Context.get(fiber.context, CurrentHedge) !== undefined) return self
-    return Effect.callback((resume) => {
-      const race = new Race(self, options, home, fiber)
-      race.begin(resume)
-      return race.abandoned as Effect.Effect<void>
-    })
+    return Effect.callback((resume) => new Race(self, options, home, fiber).begin(resume))
   })
