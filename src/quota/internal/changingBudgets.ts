@@ -6,6 +6,7 @@ import { DelegatingStore } from "./delegatingStore.ts"
 import { type GrpcThrottleOptions, GrpcThrottleStore } from "./grpcBudget.ts"
 import { InFlightStore } from "./inFlightBudget.ts"
 import { feeGate, JoinedStore } from "./joinedStore.ts"
+import { budgetGate } from "./reservation.ts"
 import { type ShareOptions, ShareStore } from "./shareBudget.ts"
 
 /** The budgets next to a bucket, if any. */
@@ -43,11 +44,8 @@ export class ChangingBudgets extends DelegatingStore {
     super()
     this.store = bucket
     this.joined = new JoinedStore([bucket], refused)
-    const gate = (order: number, gateOf: () => SendGate | undefined): SendGate => ({
-      name: "RetryBudget",
-      order,
-      enter: (send) => gateOf()?.enter(send)
-    })
+    const gate = (order: number, gateOf: () => SendGate | undefined) =>
+      budgetGate(order, (send) => gateOf()?.enter(send))
     const fee = feeGate(bucket, refused)
     this.ownGates = [
       gate(fee.order, () => bucket.firstAttemptCost > 0 ? fee : undefined),

@@ -5,7 +5,7 @@ import { callback, type Inputs, positive, validOptions, whole } from "../../inte
 import { isRejected } from "../../internal/rejection.ts"
 import type { Reservation, RetryQuotaStore } from "../../RetryQuotaStore.ts"
 import type { Outcome, SendGate } from "../../SendGate.ts"
-import { counted, CountingStore } from "./reservation.ts"
+import { budgetGate, counted, CountingStore } from "./reservation.ts"
 
 /** The options of a throttle. */
 export const grpcOptions = {
@@ -39,7 +39,7 @@ export class GrpcThrottleStore extends CountingStore implements RetryQuotaStore 
     super()
     this.milliTokens = options.maxMilliTokens
     const pass = { settle: (outcome: Outcome) => this.count(outcome), cancel: () => undefined }
-    this.gates = [{ name: "RetryBudget", order: 1000, enter: (send) => send.hold(pass) }]
+    this.gates = [budgetGate(1000, (send) => send.hold(pass))]
   }
 
   /** Keeps its share of tokens: half full stays half full. */

@@ -3,8 +3,8 @@ import { tokenEpsilon } from "../../internal/math/tokenBucket.ts"
 import { count, inCode, type Inputs, share, validOptions } from "../../internal/options.ts"
 import { guarded } from "../../internal/tryGet.ts"
 import type { Reservation, RetryQuotaStore } from "../../RetryQuotaStore.ts"
-import type { Pass, Send, SendGate } from "../../SendGate.ts"
-import { counted, CountingStore } from "./reservation.ts"
+import type { Pass, SendGate } from "../../SendGate.ts"
+import { budgetGate, counted, CountingStore } from "./reservation.ts"
 
 /** How many retries may be in progress. */
 type Most = (underWay: Pick<InFlightStore, "sends" | "firstSends" | "retries">) => number
@@ -44,13 +44,12 @@ export class InFlightStore extends CountingStore implements RetryQuotaStore {
       return { settle: end, cancel: end }
     }
     const [first, later] = [pass(1), pass(0)]
-    const enter = (send: Send) => {
+    // Asked first: a send waiting for a gate is in progress.
+    this.gates = [budgetGate(0, (send) => {
       const isFirst = send.attempt === 1
       this.count(1, isFirst ? 1 : 0)
       send.hold(isFirst ? first : later)
-    }
-    // Asked first: a send waiting for a gate is in progress.
-    this.gates = [{ name: "RetryBudget", order: 0, enter }]
+    })]
   }
 
   /** Switches to another rule: what is in progress stays in progress. */

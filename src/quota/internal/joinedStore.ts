@@ -4,9 +4,9 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { monotonicMillis } from "../../internal/clock.ts"
 import type { Ask, Reservation, RetryQuotaStore, Shortage } from "../../RetryQuotaStore.ts"
-import type { Send, SendGate } from "../../SendGate.ts"
+import type { SendGate } from "../../SendGate.ts"
 import { setTokens } from "./delegatingStore.ts"
-import { patienceUntil, Taken, unobserved } from "./reservation.ts"
+import { budgetGate, patienceUntil, Taken, unobserved } from "./reservation.ts"
 
 const giveBackAll = (held: ReadonlyArray<Reservation>): void => {
   for (const reservation of held) reservation.giveBack()
@@ -76,10 +76,8 @@ const asking = (stores: ReadonlyArray<RetryQuotaStore>, cost: number, clock: Clo
   })
 
 /** The fee that a first send pays to one of the stores. */
-export const feeGate = (store: RetryQuotaStore, refused: (cost: number, balance: number) => unknown): SendGate => ({
-  name: "RetryBudget",
-  order: -1,
-  enter: (send: Send) => {
+export const feeGate = (store: RetryQuotaStore, refused: (cost: number, balance: number) => unknown): SendGate =>
+  budgetGate(-1, (send) => {
     if (send.attempt > 1) return send.hold(unobserved)
     const clock = Context.get(send.context, Clock.Clock)
     const cost = store.firstAttemptCost
@@ -99,8 +97,7 @@ export const feeGate = (store: RetryQuotaStore, refused: (cost: number, balance:
     if (answer === undefined) return refusal()
     if (typeof answer !== "function") return pay(answer)
     return Effect.flatMap(answer(Duration.infinity, pay), () => isPaid ? Effect.void : refusal())
-  }
-})
+  })
 
 /** Stores that must all grant a retry. */
 export class JoinedStore implements RetryQuotaStore {

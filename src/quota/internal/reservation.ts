@@ -3,7 +3,10 @@ import * as Duration from "effect/Duration"
 import { constVoid } from "effect/Function"
 import { monotonicMillis } from "../../internal/clock.ts"
 import type { Reservation } from "../../RetryQuotaStore.ts"
-import type { Pass } from "../../SendGate.ts"
+import type { Pass, SendGate } from "../../SendGate.ts"
+
+/** A gate by which a budget sees sends. */
+export const budgetGate = (order: number, enter: SendGate["enter"]): SendGate => ({ name: "RetryBudget", order, enter })
 
 /** A pass that keeps no record. */
 export const unobserved: Pass = { settle: constVoid, cancel: constVoid }

@@ -6,7 +6,7 @@ import { tokenEpsilon } from "../../internal/math/tokenBucket.ts"
 import { amount, type Inputs, positiveDuration, share, type Valid, validOptions } from "../../internal/options.ts"
 import type { Reservation, RetryQuotaStore } from "../../RetryQuotaStore.ts"
 import type { Pass, Send, SendGate } from "../../SendGate.ts"
-import { counted, CountingStore, unobserved } from "./reservation.ts"
+import { budgetGate, counted, CountingStore, unobserved } from "./reservation.ts"
 
 /** The options of a share. */
 export const shareOptions = {
@@ -55,7 +55,7 @@ export class ShareStore extends CountingStore implements RetryQuotaStore {
     super()
     this.window = windowOf(options, nowMillis)
     // Asked last: a send that others hold back is not a call.
-    this.gates = [{ name: "RetryBudget", order: 1000, enter: (send) => this.called(send) }]
+    this.gates = [budgetGate(1000, (send) => this.called(send))]
   }
 
   /** Switches to other options, keeping the recent calls if the window stays the same. */
