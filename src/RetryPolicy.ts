@@ -139,15 +139,14 @@ const recordOf = <E>({ error, info, previousMillis, random, step }: Failing): Fa
     random
   })
 
-const millisOf = (delay: Duration.Input): number => {
+/** Milliseconds of the delay that a user's function returns. */
+const millisOrNone = (delay: Duration.Input | undefined): number => {
+  if (delay === undefined) return noDelay
   const millis = typeof delay === "number"
     ? delay
     : Duration.toMillis(Option.getOrElse(Duration.fromInput(delay), () => Duration.zero))
   return millis > 0 ? millis : 0
 }
-
-/** Milliseconds of the delay that a user's function returns. */
-const millisOrNone = (delay: Duration.Input | undefined): number => delay === undefined ? noDelay : millisOf(delay)
 
 /**
  * Makes a policy from a function of the failed attempt that returns the delay before its retry. `undefined` stops

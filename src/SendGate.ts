@@ -187,14 +187,6 @@ export const catchRefusal: {
   ): Effect.Effect<A | A2, Exclude<E, Refusal> | E2, R | R2>
 } = dual(
   2,
-  <A, E, R, A2, E2, R2>(
-    self: Effect.Effect<A, E, R>,
-    f: (refusal: Refusal) => Effect.Effect<A2, E2, R2>
-  ): Effect.Effect<A | A2, Exclude<E, Refusal> | E2, R | R2> => {
-    const refusalOf = (error: E) =>
-      isRefusal(error) ? Result.succeed<Refusal>(error) : Result.fail(error as Exclude<E, Refusal>)
-    // A constant: from the type of the result, the compiler would infer a handler for other errors.
-    const caught = Effect.catchFilter(self, refusalOf, f)
-    return caught
-  }
+  (self: Effect.Effect<unknown, unknown, unknown>, f: (refusal: Refusal) => Effect.Effect<unknown, unknown, unknown>) =>
+    Effect.catchFilter(self, (error) => isRefusal(error) ? Result.succeed<Refusal>(error) : Result.fail(error), f)
 )

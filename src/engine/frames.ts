@@ -61,7 +61,11 @@ export const isSupported = (): boolean => {
 class Frame {
   /** Tells frames of another copy of this package from those of Effect. */
   readonly isRetry = true
-  constructor(readonly run: Driven) {}
+  constructor(
+    readonly run: Driven,
+    /** The continuation in whose place it is, if it is in place of one. */
+    readonly frame?: any
+  ) {}
 }
 
 type Next = (fiber: any) => any
@@ -120,9 +124,6 @@ const admitted = (run: Driven, next: Next, fiber: any): any => {
 
 /** In place of the continuation that gets the step of the schedule: before the first send. */
 class Begin extends Frame {
-  constructor(run: Driven, readonly frame: any) {
-    super(run)
-  }
   [A](value: unknown, fiber: any): any {
     const caught = this.frame[A](value, fiber)
     const loop = caught[evaluate](fiber)
@@ -134,9 +135,6 @@ class Begin extends Frame {
 
 /** In place of the continuation that gets the metadata: a retry, when its delay is over. */
 class Turn extends Frame {
-  constructor(run: Driven, readonly frame: any) {
-    super(run)
-  }
   [A](meta: any, fiber: any): any {
     const { frame, run } = this
     return after(run.turns(Duration.toMillis(meta.duration)), (fiber) =>

@@ -17,17 +17,13 @@ import { Permit } from "./permit.ts"
 import { admissionUntil, earn } from "./send.ts"
 import { type AnyEffect, notified, waited } from "./wait.ts"
 
-/** What bounds the next send. */
-interface Limits {
-  /** Until when it may begin, in milliseconds of the monotonic clock. */
-  readonly untilMillis: number
-  readonly maxAttempts: number
-}
-
 /** What a policy would do after a failure. */
-export interface Offer extends Limits {
+export interface Offer {
   readonly delayMillis: number
   readonly cost: number
+  /** Until when the send may begin, in milliseconds of the monotonic clock. */
+  readonly untilMillis: number
+  readonly maxAttempts: number
 }
 
 /** Where a schedule is stepped, and when the policy around it began and ends, in milliseconds of the monotonic clock. */
@@ -104,7 +100,7 @@ export class Run {
   /** The last retry. */
   retry: Retry | undefined = undefined
   /** Until when the next send may begin, and how many there may be. */
-  limits: Limits | undefined = undefined
+  limits: Pick<Offer, "untilMillis" | "maxAttempts"> | undefined = undefined
   /** Whether a caller that the quota refuses is held back, whatever the policy says. */
   declare longPolling: boolean | undefined
   declare private scope: SendScope | undefined
