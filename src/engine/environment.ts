@@ -17,22 +17,20 @@ export const current = Fiber.getCurrent as () => AnyFiber
 
 export type { AnyFiber }
 
-const noGates: ReadonlyArray<SendGate> = []
-
 /** The gates of this context and of the quota, in the order in which they are asked. */
 const gatesOf = (context: AnyContext, store: RetryQuotaStore | undefined): ReadonlyArray<SendGate> => {
-  let found = store?.gates?.slice()
+  const found = [...store?.gates ?? []]
   for (const { gateOf, tag } of shared.gates) {
     const service = Context.getOrUndefined(context, tag)
     const gate = service === undefined ? undefined : gateOf(service)
-    if (gate !== undefined) (found ??= []).push(gate)
+    if (gate !== undefined) found.push(gate)
   }
-  return found === undefined ? noGates : found.sort((a, b) => a.order - b.order)
+  return found.sort((a, b) => a.order - b.order)
 }
 
 /** These gates and those of a store, in the order in which they are asked. */
 export const gatesWith = (gates: ReadonlyArray<SendGate>, store: RetryQuotaStore): ReadonlyArray<SendGate> => {
-  const more = store.gates?.filter((gate) => !gates.includes(gate)) ?? noGates
+  const more = store.gates?.filter((gate) => !gates.includes(gate)) ?? []
   return more.length === 0 ? gates : [...gates, ...more].sort((a, b) => a.order - b.order)
 }
 

@@ -244,7 +244,7 @@ export const isConstant = (schedule: Schedule.Schedule<any, any, any, any>): boo
   const args = "~effect/Effect/args"
   const mapped = (Effect.map(Effect.void, String) as any)[A]
   let begun = (schedule as any).step
-  while (Effect.isEffect(begun?.[args]) && (begun[A] ?? mapped) === mapped) begun = begun[args]
+  while (begun && begun._tag !== "Success" && (begun[A] ?? mapped) === mapped) begun = begun[args]
   return begun?._tag === "Success"
 }
 
