@@ -6,7 +6,7 @@ import type { RetryDecision, Stop, StopReason } from "../RetryDecision.ts"
 import type { Ask } from "../RetryQuotaStore.ts"
 import type { Adjust, Delay, Failing } from "./delay.ts"
 import type { Offer, Run } from "./run.ts"
-import type { AnyEffect } from "./wait.ts"
+import type { AnyEffect } from "./send.ts"
 
 export type { Ask, RetryDecision }
 

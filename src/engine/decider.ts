@@ -7,8 +7,8 @@ import type { Ask, Shortage } from "../RetryQuotaStore.ts"
 import { type Answer, type Compiled, isTimed } from "./compiled.ts"
 import { type Delay, delayOf, type Failing, hintTooLong } from "./delay.ts"
 import { type Offer, Repetition, type Run } from "./run.ts"
+import { type AnyEffect, asking } from "./send.ts"
 import { verdictOf } from "./verdict.ts"
-import { type AnyEffect, asking } from "./wait.ts"
 
 /** Continues with an answer, immediately if it is there. */
 export const chain = <A extends boolean | RetryDecision>(

@@ -9,9 +9,8 @@ import { type Answer, type Compiled, isTimed, type OrElse } from "./compiled.ts"
 import { Decider } from "./decider.ts"
 import { type AnyFiber, type CallEnvironment, current, CurrentScope, environmentOf, fresh } from "./environment.ts"
 import { infoOf, Run } from "./run.ts"
-import { earn, failing, framed, guarded, send } from "./send.ts"
+import { after, type AnyEffect, earn, failing, framed, guarded, send } from "./send.ts"
 import { isFinal } from "./verdict.ts"
-import { after, type AnyEffect } from "./wait.ts"
 
 /** A run under our own loop, from its first failure on. */
 export class Loop {

@@ -14,8 +14,7 @@ import { failureClass } from "../RetryObserver.ts"
 import type { Ask } from "../RetryQuotaStore.ts"
 import { type AnyFiber, type CallEnvironment, CurrentScope, isInside, SendScope } from "./environment.ts"
 import { Permit } from "./permit.ts"
-import { admissionUntil, earn } from "./send.ts"
-import { type AnyEffect, notified, waited } from "./wait.ts"
+import { admissionUntil, type AnyEffect, earn, notified, waited } from "./send.ts"
 
 /** What a policy would do after a failure. */
 export interface Offer {

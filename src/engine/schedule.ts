@@ -18,8 +18,7 @@ import { Decider } from "./decider.ts"
 import { type AnyFiber, environmentOf } from "./environment.ts"
 import { begin, depthOf, type Driven, drivenBy, isConstant, isSupported, joinLate, lookUp, tried } from "./frames.ts"
 import { CurrentOffers, Offers, Repetition, Run } from "./run.ts"
-import { earn } from "./send.ts"
-import { after } from "./wait.ts"
+import { after, earn } from "./send.ts"
 
 /** A run that a loop of Effect drives. */
 class Driver extends Run implements Driven {

@@ -7,8 +7,16 @@ import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import { CallEnvironment, CurrentScope, environmentOf, gatesWith, SendScope } from "../../engine/environment.ts"
 import { Permit } from "../../engine/permit.ts"
-import { admissionUntil, failAgain, send, settling } from "../../engine/send.ts"
-import { type AnyEffect, asking, notified, notify } from "../../engine/wait.ts"
+import {
+  admissionUntil,
+  type AnyEffect,
+  asking,
+  failAgain,
+  notified,
+  notify,
+  send,
+  settling
+} from "../../engine/send.ts"
 import * as Options from "../../internal/options.ts"
 import type { AnyFiber } from "../../internal/shared.ts"
 import { look } from "../../internal/tryGet.ts"
