@@ -1,8 +1,10 @@
 import * as DateTime from "effect/DateTime"
 import { tableWithin } from "../explain/layout.ts"
 import type { Estimate } from "../fit/estimate.ts"
+import type { FittedOutage } from "../fit/failures.ts"
 import type { Fitted } from "../fit/fitted.ts"
 import type { Log } from "../fit/log.ts"
+import { untimed } from "../fit/notes.ts"
 import type { scenarioOf } from "../fit/scenario.ts"
 import { counted, percent } from "./charts/format.ts"
 import { duration, quoted } from "./text.ts"
@@ -18,19 +20,21 @@ const row = (
 
 const printed = new Set([0.5, 0.9, 0.99])
 
-const latencyRows = ({ latency }: Fitted): ReadonlyArray<readonly [string, ...Array<string>]> =>
-  latency === undefined
-    ? [["latency", "unknown", "", "no durations in the log"]]
-    : latency.quantiles.filter(({ share }) => printed.has(share)).map((quantile) =>
-      row(
-        `p${counted(quantile.share * 100)} at low load`,
-        quantile,
-        duration,
-        `${counted(latency.requests)} requests, at ${rate(latency.perSecond)}`
-      )
+const latencyRows = (fitted: Fitted): ReadonlyArray<readonly [string, ...Array<string>]> => {
+  const { latency } = fitted
+  if (latency === undefined) return [["latency", "unknown", "", untimed(fitted)]]
+  return latency.quantiles.filter(({ share }) => printed.has(share)).map((quantile) =>
+    row(
+      `p${counted(quantile.share * 100)} at low load`,
+      quantile,
+      duration,
+      `${counted(latency.requests)} requests, at ${rate(latency.perSecond)}`
     )
+  )
+}
 
-const capacityRow = ({ capacity }: Fitted): readonly [string, ...Array<string>] => {
+const capacityRow = (fitted: Fitted): readonly [string, ...Array<string>] => {
+  const { capacity, outages } = fitted
   switch (capacity.kind) {
     case "found":
       return row(
@@ -42,9 +46,16 @@ const capacityRow = ({ capacity }: Fitted): readonly [string, ...Array<string>] 
         }`
       )
     case "at least":
-      return ["capacity", `at least ${rate(capacity.perSecond)}`, "", "no knee: it was never reached"]
+      return [
+        "capacity",
+        `at least ${rate(capacity.perSecond)}`,
+        "",
+        outages.length === 0
+          ? "no knee: it was never reached"
+          : "cannot be seen: of requests that failed, no log shows the work"
+      ]
     case "unknown":
-      return ["capacity", "unknown", "", "no durations in the log"]
+      return ["capacity", "unknown", "", untimed(fitted)]
   }
 }
 
@@ -107,6 +118,18 @@ export const fitTable = (fitted: Fitted, columns: number): ReadonlyArray<string>
   })
 }
 
+const at = (millis: number): string => DateTime.formatIso(DateTime.makeUnsafe(millis)).replace("T", " ").slice(0, 19)
+
+const outageLine = ({ before, fromMillis, most, toMillis }: FittedOutage): string => {
+  const [from, to] = [at(fromMillis), at(toMillis)]
+  const day = from.slice(0, 11)
+  const length = toMillis - fromMillis
+  const unit = length < 600_000 ? 1000 : 60_000
+  return `failing from ${from} to ${to.startsWith(day) ? to.slice(day.length) : to} UTC (${
+    duration(Math.round(length / unit) * unit)
+  }), ${before === undefined ? "" : `${rate(before)} before, `}up to ${rate(most)}`
+}
+
 /** What the table does not show. */
 export const remarksOf = (
   fitted: Fitted,
@@ -116,6 +139,7 @@ export const remarksOf = (
   const { late, strays } = fitted
   const { fromMillis, scenario } = made
   return [
+    ...fitted.outages.map(outageLine),
     `the scenario replays ${scenario.duration} from ${
       DateTime.formatIso(DateTime.makeUnsafe(fromMillis))
     }, the busiest`,

@@ -1,14 +1,15 @@
 import { type Capacity, capacityOf, type Quiet, quietOf, waitingMillis } from "./capacity.ts"
 import { type Estimate, fewest, momentsOf, perSecond, quantileOf, shareOf } from "./estimate.ts"
+import { explainedBy, type Failures, failuresOf } from "./failures.ts"
 import type { Level } from "./levels.ts"
-import { isAbandoned, isRefusal, type Meter, Span } from "./meter.ts"
+import { type Meter, Span } from "./meter.ts"
 import type { Bucket } from "./series.ts"
 
 /** The shares of requests whose duration is known. */
 const shares = [0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999] as const
 
 /** What a log shows of a service. */
-export interface Fitted {
+export interface Fitted extends Failures {
   /** Requests whose line was understood. */
   readonly requests: number
   /** From the first to the last. */
@@ -30,8 +31,8 @@ export interface Fitted {
   readonly statuses: ReadonlyArray<Estimate & { readonly status: number; readonly count: number }>
   /** Of the requests, those that failed because of the service. */
   readonly failed: Estimate
-  /** Of the requests, those that were refused (429, 503) or given up though nothing found here makes them fail. */
-  readonly unexplained: number
+  /** After which most of the abandoned requests were given up; `undefined` where the log shows none. */
+  readonly timeout: { readonly millis: number; readonly requests: number } | undefined
   /** Of the requests, those that were retries, and the evidence; `undefined` without any. */
   readonly retried: (Estimate & { readonly by: "attempt" | "id" }) | undefined
   readonly capacity: Capacity
@@ -109,15 +110,14 @@ const workersOf = (capacity: Capacity, latency: Fitted["latency"], instances: nu
   return workers !== 1 && capacity.dispersion > variation / 2 ? workers : undefined
 }
 
-const shareIn = ({ requests, statuses }: Meter, is: (status: number) => boolean): number =>
-  [...statuses].reduce((sum, [status, count]) => sum + (is(status) ? count : 0), 0) / requests
+/** Abandoned requests that show a timeout: fewer may be chance. */
+const fewestWaits = 10
 
-/** Where a limit refuses, or a backlog has clients leave, what fails at low load fails for another reason. */
-const unexplainedOf = (meter: Meter, quiet: Quiet, capacity: Capacity, isCrowded: boolean): number => {
-  const isLimit = capacity.kind === "found" && capacity.by === "rate"
-  const isBehind = capacity.kind === "found" && !isLimit
-  return (isCrowded || isLimit ? quiet.refused : shareIn(meter, isRefusal)) +
-    (isBehind ? quiet.abandoned : shareIn(meter, isAbandoned))
+const timeoutOf = ({ waits }: Meter): Fitted["timeout"] => {
+  const all = [...waits]
+  const [millis, requests] = all.reduce((most, one) => one[1] > most[1] ? one : most, [0, 0])
+  const sum = all.reduce((sum, [, count]) => sum + count, 0)
+  return millis > 0 && requests >= fewestWaits && requests * 2 > sum ? { millis, requests } : undefined
 }
 
 const statusesOf = ({ requests, statuses }: Meter): Fitted["statuses"] =>
@@ -150,7 +150,8 @@ export const fittedOf = (meter: Meter): Fitted => {
     latency: low,
     statuses: statusesOf(meter),
     failed: shareOf(meter.failed, meter.requests),
-    unexplained: unexplainedOf(meter, quiet, capacity, isCrowded),
+    ...failuresOf(meter.series, quiet, explainedBy(capacity, isCrowded)),
+    timeout: timeoutOf(meter),
     retried: retriedOf(meter),
     capacity,
     instances,

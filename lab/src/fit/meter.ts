@@ -30,6 +30,9 @@ const unrounded = (millis: number, n: number): number =>
 /** Many logs have whole seconds: each is spread over the second that it was cut from. */
 const uncut = (millis: number, n: number): number => millis % 1000 === 0 ? millis + 1000 * spread(n) : millis
 
+/** Two digits of twice its value: a timeout that people set is in the middle of what rounds to it. */
+const coarse = (millis: number): number => Number((2 * millis).toPrecision(2)) / 2
+
 /** The requests of an instance, or of a file, and when they were answered. */
 export class Span {
   requests = 0
@@ -70,6 +73,8 @@ export class Meter {
   named = 0
   retriesByName = 0
   readonly statuses = new Map<number, number>()
+  /** How long abandoned requests took, in milliseconds, and how many of them. */
+  readonly waits = new Map<number, number>()
   /** The instances, by their addresses, where the log names them. */
   readonly upstreams = new Map<string, Span>()
   /** Requests that an instance refused, less those that a proxy did. */
@@ -108,6 +113,13 @@ export class Meter {
     if (isFailure(status)) {
       bucket.failed++
       this.failed++
+    }
+    if (isRefusal(status)) bucket.refused++
+    if (isAbandoned(status)) {
+      bucket.abandoned++
+      if (durationMillis !== undefined) {
+        this.waits.set(coarse(durationMillis), (this.waits.get(coarse(durationMillis)) ?? 0) + 1)
+      }
     }
     this.file.add(endMillis)
     this.countUpstream(entry, endMillis)

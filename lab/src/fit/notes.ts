@@ -1,7 +1,11 @@
 import type { Fitted } from "./fitted.ts"
+import { isAbandoned, isRefusal } from "./meter.ts"
 
 /** What a scenario takes from a log, and what it assumes. */
 export interface Made {
+  /** The stretch of the log that it replays. */
+  readonly fromMillis: number
+  readonly durationMillis: number
   readonly timeout: string
   readonly capacity: number | undefined
   /** The capacity that was asked for in place of the found one. */
@@ -31,45 +35,44 @@ const ofCapacity = (
       `workers of each instance: ${workers}, as many as the capacity asked for needs with the latency of the log`
 ]
 
-/** Of a log's twentieths that have a hundred requests or more: the least and the largest share that failed. */
-const failedOf = ({ series: { buckets } }: Fitted): readonly [least: number, most: number] => {
-  const each = Math.ceil(buckets.length / 20)
-  const shares = Array.from({ length: Math.ceil(buckets.length / each) }, (_, n) => {
-    const part = buckets.slice(n * each, (n + 1) * each)
-    const requests = part.reduce((sum, bucket) => sum + bucket.requests, 0)
-    return requests < 100 ? [] : [part.reduce((sum, { failed }) => sum + failed, 0) / requests]
-  }).flat()
-  return [Math.min(...shares), Math.max(...shares)]
-}
+/** Outages in the stretch that is replayed which nothing in the scenario makes: only what fails at other times is its failure rate. */
+const ofFailures = (
+  { outages, unexplained }: Fitted,
+  { durationMillis, fromMillis }: Made
+): ReadonlyArray<string | false> => [
+  unexplained > few &&
+  `${
+    percent(unexplained)
+  } failed (429, 503, 504, disconnected) for a reason not in the log: its failure rate has them, at random`,
+  ...outages.map((outage) => {
+    const from = Math.max(0, outage.fromMillis - fromMillis)
+    const to = Math.min(durationMillis, outage.toMillis - fromMillis)
+    return !outage.isExplained && from < to &&
+      `requests fail from ${from / 1000} s to ${to / 1000} s for a reason not in the scenario: add an outage`
+  })
+]
 
-/** A scenario has one failure rate: it cannot show when an outage began. */
-const ofFailures = (fitted: Fitted): ReadonlyArray<string | false> => {
-  const { unexplained } = fitted
-  const [least, most] = failedOf(fitted)
-  return [
-    unexplained > few &&
-    `${
-      percent(unexplained)
-    } failed (429, 503, 504, disconnected) for a reason not in the log: its failure rate has them, at random`,
-    unexplained > few && most - least > 0.2 &&
-    `from ${percent(least)} to ${
-        percent(most)
-      } failed, by the time, and its failure rate is the mean: for the outage ` +
-      "fit the lines of the outage alone"
-  ]
-}
+/** Why nothing is known of the time that requests take. */
+export const untimed = ({ statuses }: Fitted): string =>
+  statuses.every(({ status }) => isRefusal(status) || isAbandoned(status))
+    ? "no successful answers in the log"
+    : "no durations in the log"
 
 /** What the figures of a fitted scenario rest on, and what they cannot show. */
 export const notesOf = (fitted: Fitted, made: Made): ReadonlyArray<string> =>
   [
-    `assumed, since no log records it: policy none, timeout ${made.timeout}, 4 processes`,
+    `assumed, since no log records it: policy none, ${
+      fitted.timeout === undefined ? `timeout ${made.timeout}, ` : ""
+    }4 processes`,
+    fitted.timeout !== undefined &&
+    `timeout ${made.timeout}: ${fitted.timeout.requests} requests ended without an answer after it`,
     ...ofCapacity(fitted, made),
     fitted.overlaps &&
     "its files overlap in time: capacity and latency are those of one alone: merge their lines by time",
     fitted.addresses > fitted.instances &&
     `instances: ${fitted.instances} at a time on average, of ${fitted.addresses} addresses`,
-    ...ofFailures(fitted),
-    fitted.latency === undefined && "without durations the scenario answers immediately: log $request_time",
+    ...ofFailures(fitted, made),
+    fitted.latency === undefined && `${untimed(fitted)}: the scenario answers immediately`,
     fitted.retried === undefined
       ? "if clients retry, its rate includes their retries"
       : fitted.retried.value > 0 && "retries are left out of its rate: its policy makes them"

@@ -2,8 +2,7 @@ import type { ScenarioInput } from "../Simulator.ts"
 import { isCsv } from "./arrivals.ts"
 import { momentsOf } from "./estimate.ts"
 import { type Fitted, workersFor } from "./fitted.ts"
-import { isAbandoned, isRefusal } from "./meter.ts"
-import { notesOf } from "./notes.ts"
+import { type Made, notesOf } from "./notes.ts"
 import type { Bucket } from "./series.ts"
 
 /** What a scenario needs and no log records. */
@@ -28,8 +27,8 @@ interface Stretch {
 
 const callsOf = (buckets: ReadonlyArray<Bucket>): number => buckets.reduce((sum, { calls }) => sum + calls, 0)
 
-/** The buckets in a row, at most as long as given, with the most calls. */
-const busiest = ({ buckets, widthMillis }: Fitted["series"], takeMillis: number): Stretch => {
+/** The buckets in a row, at most as long as given, with the most calls; of an outage also what was before it. */
+const busiest = ({ outages, series: { buckets, widthMillis } }: Fitted, takeMillis: number): Stretch => {
   const length = Math.max(1, Math.floor(takeMillis / widthMillis))
   if (buckets.length <= length) return { buckets, widthMillis }
   let calls = callsOf(buckets.slice(0, length))
@@ -39,6 +38,11 @@ const busiest = ({ buckets, widthMillis }: Fitted["series"], takeMillis: number)
     if (calls <= most) continue
     most = calls
     from = end - length + 1
+  }
+  const { fromMillis } = buckets[from]!
+  const outage = outages.find((one) => one.fromMillis <= fromMillis && fromMillis < one.toMillis)
+  if (outage !== undefined) {
+    from = Math.max(0, from - Math.ceil((fromMillis - outage.fromMillis) / widthMillis) - Math.ceil(length / 10))
   }
   return { buckets: buckets.slice(from, from + length), widthMillis }
 }
@@ -148,16 +152,10 @@ const refusingOf = (fitted: Fitted, asked: number | undefined) => {
   return { queue: Math.max(0, Math.round((ceiling.most - atWork) / instances)) }
 }
 
-/** Failures after the work: what the work itself fails with, and what nothing in the scenario makes fail. */
-const failureRateOf = ({ requests, statuses, unexplained }: Fitted): number =>
-  statuses
-      .filter(({ status }) => status >= 500 && !isRefusal(status) && !isAbandoned(status))
-      .reduce((sum, { count }) => sum + count, 0) / requests + unexplained
-
-/** Assumed, since a log cannot show them: four processes, and a timeout well above what requests take. */
-const timeoutOf = ({ latency }: Fitted): string => {
+/** As the log shows it; otherwise assumed, well above what requests take. */
+const timeoutOf = ({ latency, timeout }: Fitted): string => {
   const p99 = latency?.quantiles.find(({ share }) => share === 0.99)?.value ?? 0
-  return seconds(Math.max(1000, Math.ceil(5 * p99 / 1000) * 1000))
+  return seconds(timeout?.millis ?? Math.max(1000, Math.ceil(5 * p99 / 1000) * 1000))
 }
 
 const loadOf = (stretch: Stretch, arrivals: string | undefined): Pick<Fleet, "rate" | "arrivals"> => {
@@ -170,8 +168,8 @@ const loadOf = (stretch: Stretch, arrivals: string | undefined): Pick<Fleet, "ra
 const bucketOf = (file: string, widthMillis: number) => isCsv(file) ? { bucket: seconds(widthMillis) } : {}
 
 const serviceOf = (fitted: Fitted, capacity: number | undefined): ScenarioInput["services"][number] => {
-  const { instances } = fitted
-  const failureRate = rounded(Math.min(1, failureRateOf(fitted)))
+  const { errors, instances, unexplained } = fitted
+  const failureRate = rounded(Math.min(1, errors + unexplained))
   return {
     name: "service",
     ...instances === 1 ? {} : { instances },
@@ -181,22 +179,34 @@ const serviceOf = (fitted: Fitted, capacity: number | undefined): ScenarioInput[
   }
 }
 
-/** The scenario fitted to a log, its assumptions, and the calls of each bucket that it replays. */
-export const scenarioOf = (fitted: Fitted, options: ScenarioOptions) => {
-  const { arrivals, capacity: asked, name, schema, takeMillis } = options
-  const stretch = busiest(fitted.series, takeMillis)
+/** What a scenario that replays a stretch takes from the log, and what it assumes. */
+const madeOf = (fitted: Fitted, { buckets, widthMillis }: Stretch, asked: number | undefined): Made => {
   const { capacity: found } = fitted
   const capacity = asked ?? (found.kind === "found" && !isLimit(fitted) ? found.perSecond.value : undefined)
-  const timeout = timeoutOf(fitted)
-  const durationMillis = stretch.buckets.length * stretch.widthMillis
+  return {
+    asked,
+    capacity,
+    timeout: timeoutOf(fitted),
+    fromMillis: buckets[0]?.fromMillis ?? 0,
+    durationMillis: buckets.length * widthMillis,
+    workers: workersIn(fitted, capacity)
+  }
+}
+
+/** The scenario fitted to a log, its assumptions, and the calls of each bucket that it replays. */
+export const scenarioOf = (fitted: Fitted, options: ScenarioOptions) => {
+  const { arrivals, name, schema, takeMillis } = options
+  const stretch = busiest(fitted, takeMillis)
+  const made = madeOf(fitted, stretch, options.capacity)
+  const { capacity, durationMillis, fromMillis, timeout } = made
   const bucketMillis = 1000 * Math.ceil(durationMillis / 1000 / mostBuckets)
-  const notes = notesOf(fitted, { asked, capacity, timeout, workers: workersIn(fitted, capacity) })
   const scenario: ScenarioInput & { readonly notes: ReadonlyArray<string> } = {
     ...schema === undefined ? {} : { $schema: schema },
     name,
-    description:
-      `Fitted to ${fitted.requests} requests of an access log. Not in the log, and to be set: policy, timeout.`,
-    notes,
+    description: `Fitted to ${fitted.requests} requests of an access log. Not in the log, and to be set: policy${
+      fitted.timeout === undefined ? ", timeout" : ""
+    }.`,
+    notes: notesOf(fitted, made),
     duration: seconds(durationMillis),
     ...bucketMillis === 1000 ? {} : { bucket: seconds(bucketMillis) },
     fleets: [
@@ -213,7 +223,7 @@ export const scenarioOf = (fitted: Fitted, options: ScenarioOptions) => {
   }
   return {
     scenario,
-    fromMillis: stretch.buckets[0]?.fromMillis ?? 0,
+    fromMillis,
     calls: stretch.buckets.map(({ calls }) => calls),
     bucket: seconds(stretch.widthMillis)
   }

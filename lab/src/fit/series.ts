@@ -10,7 +10,21 @@ export interface Bucket {
   calls: number
   /** Those that failed because of the service. */
   failed: number
+  /** Of these, those that were refused, and those whose client left. */
+  refused: number
+  abandoned: number
 }
+
+const counts = ["requests", "calls", "failed", "refused", "abandoned"] as const
+
+const empty = (fromMillis: number): Bucket => ({
+  fromMillis,
+  requests: 0,
+  calls: 0,
+  failed: 0,
+  refused: 0,
+  abandoned: 0
+})
 
 /** Requests over time: the buckets become wider as the log becomes longer. */
 export class Series {
@@ -28,7 +42,7 @@ export class Series {
       this.widen()
       return this.at(millis)
     }
-    const bucket = { fromMillis: index * this.widthMillis, requests: 0, calls: 0, failed: 0 }
+    const bucket = empty(index * this.widthMillis)
     this.buckets.set(index, bucket)
     return bucket
   }
@@ -49,11 +63,9 @@ export class Series {
     this.buckets = new Map()
     this.first = Infinity
     this.last = -Infinity
-    for (const { calls, failed, fromMillis, requests } of old.values()) {
-      const bucket = this.at(fromMillis)
-      bucket.requests += requests
-      bucket.calls += calls
-      bucket.failed += failed
+    for (const one of old.values()) {
+      const bucket = this.at(one.fromMillis)
+      for (const count of counts) bucket[count] += one[count]
     }
   }
 
@@ -62,9 +74,7 @@ export class Series {
     if (this.buckets.size === 0) return []
     return Array.from(
       { length: this.last - this.first + 1 },
-      (_, n) =>
-        this.buckets.get(this.first + n) ??
-          { fromMillis: (this.first + n) * this.widthMillis, requests: 0, calls: 0, failed: 0 }
+      (_, n) => this.buckets.get(this.first + n) ?? empty((this.first + n) * this.widthMillis)
     )
   }
 }

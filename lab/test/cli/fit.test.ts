@@ -103,6 +103,38 @@ describe("fit", () => {
     }
   })
 
+  const line = (second: number, status: number, took: string): string =>
+    `10.0.0.1 - - [26/Nov/2026:02:${String(Math.floor(second / 60)).padStart(2, "0")}:${
+      String(second % 60).padStart(2, "0")
+    } +0000] "GET / HTTP/1.1" ${status} 0 "-" "c" ${took}\n`
+
+  it("says from when to when requests fail, and that what the service could do then cannot be seen", async () => {
+    const isOut = (second: number) => second >= 60 && second < 660
+    writeFileSync(
+      inHere("outage.log"),
+      Array.from(
+        { length: 720 },
+        (_, second) => (isOut(second) ? line(second, 499, "1.000").repeat(50) : line(second, 200, "0.030").repeat(10))
+      ).join("")
+    )
+    const out = await good(["fit", inHere("outage.log")])
+    assert.match(
+      out,
+      /^failing from 2026-11-26 02:00:59 to 02:1[01]:\d\d UTC \(10 min\), \d+(\.\d+)?\/s before, up to \d\d\/s$/m
+    )
+    assert.match(out, /^capacity +at least \d+\/s +cannot be seen: of requests that failed, no log shows the work$/m)
+    assert.include(out, "\ntimeout 1 second: 30000 requests ended without an answer after it\n")
+  })
+
+  it("without a successful answer says so, and not that durations are missing", async () => {
+    writeFileSync(inHere("all499.log"), Array.from({ length: 60 }, (_, second) => line(second, 499, "1.000")).join(""))
+    const out = await good(["fit", inHere("all499.log")])
+    assert.match(out, /^latency +unknown +no successful answers in the log$/m)
+    assert.match(out, /^capacity +unknown +no successful answers in the log$/m)
+    writeFileSync(inHere("untimed.log"), line(0, 200, ""))
+    assert.match(await good(["fit", inHere("untimed.log")]), /^capacity +unknown +no durations in the log$/m)
+  })
+
   it("counts broken lines, and quotes the first", async () => {
     writeFileSync(inHere("broken.csv"), `${written("csv")}\u001b[31mno,"line\n`)
     const out = await good(["fit", inHere("broken.csv")])

@@ -321,16 +321,91 @@ describe("a log of the simulator", () => {
     }
   })
 
-  it("says that its failures are uneven, as in an outage, and not where they are even", () => {
+  /** What is fitted where from one second to another the requests fail with a status, and of the others one in `every`. */
+  const failingFrom = (
+    [from, to]: readonly [number, number],
+    status: number,
+    { durationMillis, every = Infinity }: { readonly every?: number; readonly durationMillis?: number } = {}
+  ) => {
     const log = new Log({})
-    for (const answered of answersTo(quiet)) {
-      const isOut = answered.endMillis > beginMillis + 1000 * quiet.seconds / 2
-      log.push(encoder.encode(`${writers.json(isOut ? { ...answered, status: 503 } : answered)}\n`))
-    }
+    answersTo(quiet).forEach((answered, n) => {
+      const at = secondOf(answered)
+      const isOut = at >= from && at < to
+      const ended = isOut && durationMillis !== undefined
+        ? { ...answered, endMillis: answered.startMillis + durationMillis }
+        : answered
+      log.push(encoder.encode(`${writers.json(isOut || n % every === 0 ? { ...ended, status } : ended)}\n`))
+    })
     log.endOfFile()
-    const { notes } = scenarioOf(fittedOf(log.meter), { name: "x", takeMillis: 600_000 }).scenario
-    assert.include(notes.join(), "from 0.0 % to 100.0 % failed, by the time")
-    assert.notInclude(failingAtRandom(quiet, 5, 503).notes.join(), "by the time")
+    return fittedOf(log.meter)
+  }
+
+  it.each([500, 503, 499])(
+    "leaves failures of one outage with status %i out of its failure rate, and says so",
+    (status) => {
+      const fitted = failingFrom([40, 70], status)
+      const [outage, ...others] = fitted.outages
+      assert.deepStrictEqual([others, outage?.isExplained], [[], false])
+      assert.closeTo(outage!.fromMillis - beginMillis, 40_000, 1000)
+      assert.closeTo(outage!.toMillis - beginMillis, 70_000, 1000)
+      isWithin(outage!.before!, 50, 0.1, "before")
+      const { notes, services: [{ failureRate }] } = scenarioOf(fitted, { name: "x", takeMillis: 600_000 }).scenario
+      assert.isBelow(failureRate ?? 0, 0.001)
+      assert.match(
+        notes.join(),
+        /requests fail from (39|40) s to (69|70|71) s for a reason not in the scenario: add an outage/
+      )
+    }
+  )
+
+  it("has the failure rate of the time outside of an outage", () => {
+    const fitted = failingFrom([40, 70], 503, { every: 20 })
+    assert.strictEqual(fitted.outages.length, 1)
+    isWithin(fitted.unexplained, 0.05, 0.2, "unexplained")
+  })
+
+  it("has no outage where requests fail alike at all times, or all the time", () => {
+    for (const every of [1, 2, 3, 4, 5, 6, 10]) {
+      assert.deepStrictEqual(failingFrom([0, 0], 503, { every }).outages, [], `one in ${every}`)
+    }
+    assert.deepStrictEqual(failingFrom([0, 100], 503).outages, [])
+  })
+
+  it("replays of an outage also what was before it", () => {
+    const fitted = failingFrom([40, 100], 503)
+    const { fromMillis } = scenarioOf({
+      ...fitted,
+      series: {
+        ...fitted.series,
+        buckets: fitted.series.buckets.map((one, n) => n < 50 ? one : { ...one, calls: 100 })
+      }
+    }, { name: "x", takeMillis: 30_000 })
+    assert.closeTo(fromMillis - beginMillis, 37_000, 1000)
+  })
+
+  it("says of an outage that its capacity explains no more than when it was", () => {
+    const fitted = crowded({ connections: 24 })
+    assert.deepStrictEqual(fitted.outages.map(({ isExplained }) => isExplained), [true])
+    assert.notInclude(
+      scenarioOf(fitted, { name: "x", takeMillis: 600_000 }).scenario.notes.join(),
+      "requests fail from"
+    )
+  })
+
+  it("has the timeout after which most abandoned requests ended, and otherwise assumes one", () => {
+    const timeoutIn = (fitted: Fitted) => scenarioOf(fitted, { name: "x", takeMillis: 600_000 }).scenario
+    for (const millis of [250, 1000, 1250, 2500, 30_000]) {
+      const { description, fleets: [{ timeout }], notes } = timeoutIn(
+        failingFrom([40, 70], 499, { durationMillis: millis + 2 })
+      )
+      assert.strictEqual(timeout, `${millis / 1000} ${millis === 1000 ? "second" : "seconds"}`)
+      assert.match(notes.join(), /timeout \S+ seconds?: 1,?\d{3} requests ended without an answer after it/)
+      assert.notMatch(`${description}${notes[0]}`, /timeout/)
+    }
+    // They left whenever they liked.
+    assert.isUndefined(failingFrom([40, 70], 499).timeout)
+    assert.strictEqual(timeoutIn(failingFrom([40, 70], 499)).fleets[0].timeout, "1 second")
+    assert.isUndefined(failingFrom([40, 70], 503, { durationMillis: 1000 }).timeout)
   })
 
   it("leaves out of its failure rate what its capacity, its limit and its queue make fail", () => {
