@@ -72,18 +72,22 @@ const settings = (name: Simulator.PolicyName) => {
   return found === undefined ? Effect.succeed(null) : Effect.orDie(Simulator.decodePolicy(found))
 }
 
-const one = Effect.fnUntraced(function*(text: string) {
-  const name = yield* policyNamed(text)
-  return asJson((yield* settings(name)) ?? name)
-})
+type Settings = Effect.Success<ReturnType<typeof settings>>
 
-const all = Effect.map(
-  Effect.forEach(
-    Simulator.policies,
-    (name) => Effect.map(settings(name), (settings) => ({ name, description: descriptions[name], settings }))
-  ),
-  asJson
-)
+/** The same for a resource of a document of `RetryConfig`; `undefined` for a budget, which is modeled. */
+const resourceOf = (settings: Settings) => {
+  if (settings === null || typeof settings === "string") return { retries: "off" }
+  const { budget, label: _, steps, ...others } = settings
+  return budget === undefined ? { policy: { steps }, ...others } : undefined
+}
+
+const described = (name: Simulator.PolicyName) =>
+  Effect.map(settings(name), (settings) => ({
+    name,
+    description: descriptions[name],
+    settings,
+    resource: resourceOf(settings)
+  }))
 
 export const listPolicies = Command.make(
   "policies",
@@ -95,14 +99,20 @@ export const listPolicies = Command.make(
     json: flags.json
   },
   Effect.fnUntraced(function*({ json, name }) {
+    const one = Option.isNone(name) ? undefined : yield* policyNamed(name.value)
+    if (json) {
+      return yield* Console.log(
+        asJson(yield* one === undefined ? Effect.forEach(Simulator.policies, described) : described(one))
+      )
+    }
     const { columns } = yield* screen
-    yield* Console.log(Option.isSome(name) ? yield* one(name.value) : json ? yield* all : reference(columns))
+    yield* Console.log(one === undefined ? reference(columns) : asJson((yield* settings(one)) ?? one))
   })
 ).pipe(
   Command.withShortDescription("List policies and their settings"),
   Command.withDescription(
-    "Lists the named policies, and the keys of custom settings. With a " +
-      "name it prints the settings of that policy as JSON."
+    "Lists the named policies, and the keys of custom settings. With a name it prints the settings of " +
+      "that policy as JSON; --json adds its resource, for a document of RetryConfig."
   ),
   Command.withExamples([
     { command: "effect-retry policies" },

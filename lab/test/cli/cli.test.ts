@@ -2,6 +2,7 @@ import * as Explain from "@effect-retry/lab/Explain"
 import * as Simulator from "@effect-retry/lab/Simulator"
 import { assert, describe, it } from "@effect/vitest"
 import { awsStandard } from "effect-retry/aws/AwsModes"
+import * as RetryConfig from "effect-retry/RetryConfig"
 import * as Effect from "effect/Effect"
 import {
   existsSync,
@@ -582,6 +583,17 @@ describe("policies", () => {
     assert.deepStrictEqual(data.map(({ name }) => name), [...Simulator.policies])
     assert.deepStrictEqual(data[0]!.settings, null)
     assert.deepStrictEqual(data[4]!.settings, JSON.parse(await good(["policies", "awsStandard"])))
+    assert.deepStrictEqual(JSON.parse(await good(["policies", "awsStandard", "--json"])), data[4])
+  })
+
+  it("gives a resource of a RetryConfig document for each that is not modeled", async () => {
+    const data: ReadonlyArray<{ description: string; resource?: unknown }> = JSON.parse(
+      await good(["policies", "--json"])
+    )
+    for (const { description, resource } of data) {
+      assert.strictEqual(resource === undefined, description.includes("modeled"), description)
+      await Effect.runPromise(RetryConfig.check({ resources: { orders: resource ?? {} } }))
+    }
   })
 })
 
