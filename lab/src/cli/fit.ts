@@ -14,9 +14,9 @@ import { Log } from "../fit/log.ts"
 import { scenarioOf } from "../fit/scenario.ts"
 import * as Simulator from "../Simulator.ts"
 import { staysInside } from "./arrivalsFile.ts"
-import { counted } from "./charts/format.ts"
+import { counted, percent } from "./charts/format.ts"
 import { writableNew, write } from "./files.ts"
-import { fitTable, remarksOf } from "./fitTable.ts"
+import { firstBrokenOf, fitTable, remarksOf } from "./fitTable.ts"
 import * as flags from "./flags.ts"
 import { schemaFor } from "./init.ts"
 import { readLog } from "./logs.ts"
@@ -25,6 +25,7 @@ import { part, progress } from "./progress.ts"
 import { refusal } from "./refusal.ts"
 import { print, screen } from "./screen.ts"
 import { plain, quoted } from "./text.ts"
+import { printWarnings } from "./warnings.ts"
 
 const field = (name: string, what: string) =>
   Flag.String(name).pipe(
@@ -55,12 +56,12 @@ const refusalOf = ({ broken, chosen, firstBroken, meter }: Log) => {
   if (chosen === undefined || meter.requests === 0) {
     const seen = firstBroken === undefined
       ? "the log is empty"
-      : `no line could be parsed, such as ${quoted(firstBroken)}`
+      : `no line could be parsed, such as ${quoted(firstBroken.line)}`
     return refusal(
       `${seen} (${broken} lines): formats are ${formats.join(", ")}; --time, --duration, --status name the fields`
     )
   }
-  const unclear = chosen.unclear()
+  const unclear = chosen.fields?.unclear
   return unclear === undefined
     ? undefined
     : refusal(`the unit of the field ${quoted(unclear)} is unclear: --unit ${unitNames.join(", --unit ")}`)
@@ -144,6 +145,9 @@ const checkReadable = ({ bucket, calls, scenario }: ReturnType<typeof scenarioOf
   )
 }
 
+/** Of the lines: with more of them malformed the figures are of something else. */
+const tolerated = 0.05
+
 const next = (out: Option.Option<string>): string =>
   Option.match(out, {
     onNone: () => "--out scenario.json writes the scenario",
@@ -168,6 +172,11 @@ export const fit = Command.make(
     }
     if (Option.isSome(asked.out)) yield* write(asked.out.value, `${asJson(made.scenario)}\n`)
     const { broken, chosen, lines } = log
+    if (broken > tolerated * lines) {
+      yield* printWarnings([
+        `${percent(broken / lines)} of the lines are malformed, and left out: ${firstBrokenOf(log)}`
+      ])
+    }
     if (asked.json) {
       return yield* Console.log(
         asJson({ format: chosen?.format, lines, broken, damages, fitted, scenario: made.scenario })

@@ -7,7 +7,7 @@ import type { Log } from "../fit/log.ts"
 import { untimed } from "../fit/notes.ts"
 import type { scenarioOf } from "../fit/scenario.ts"
 import { counted, percent } from "./charts/format.ts"
-import { duration, quoted } from "./text.ts"
+import { duration, plain, quoted } from "./text.ts"
 
 const rate = (value: number): string => `${counted(value < 10 ? Number(value.toPrecision(3)) : Math.round(value))}/s`
 
@@ -130,11 +130,18 @@ const outageLine = ({ before, fromMillis, most, toMillis }: FittedOutage): strin
   }), ${before === undefined ? "" : `${rate(before)} before, `}up to ${rate(most)}`
 }
 
+/** The first malformed line, and why. */
+export const firstBrokenOf = ({ firstBroken }: Log): string => {
+  if (firstBroken === undefined) return "it is too long"
+  const { line, why } = firstBroken
+  return `${why === "" ? "" : `${plain(why)} in `}${quoted(line)}`
+}
+
 /** What the table does not show. */
 export const remarksOf = (
   fitted: Fitted,
   made: ReturnType<typeof scenarioOf>,
-  { firstBroken }: Log
+  log: Log
 ): ReadonlyArray<string> => {
   const { late, strays } = fitted
   const { fromMillis, scenario } = made
@@ -146,6 +153,6 @@ export const remarksOf = (
     ...scenario.notes,
     late > 0 && `${counted(late)} requests came more than a minute late: counted, but not for latency and capacity`,
     strays > 0 && `${counted(strays)} requests with a time far from all others were left out`,
-    firstBroken !== undefined && `the first malformed line: ${quoted(firstBroken)}`
+    log.broken > 0 && `the first malformed line: ${firstBrokenOf(log)}`
   ].filter((line) => line !== false)
 }

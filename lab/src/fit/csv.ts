@@ -36,7 +36,7 @@ export const csv = (head: string, names: FieldNames): FieldReader => {
       return fields.read((name) => {
         const column = columns.get(name)
         const cell = column === undefined ? undefined : cells[column]
-        return cell === "" || cell === "-" ? undefined : cell
+        return cell === "" || cell === "-" ? null : cell
       }, sink)
     }
   }

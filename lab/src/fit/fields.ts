@@ -15,7 +15,7 @@ export interface FieldNames {
   readonly attempt?: string | undefined
 }
 
-/** The value of a line's field, by its name; dots reach inside. */
+/** The value of a line's field, by its name, where `null` is an empty one; dots reach inside. */
 export type Get = (name: string) => unknown
 
 /** A name and its meaning: a factor, or an offset. */
@@ -110,17 +110,20 @@ class Field {
 
   constructor(private readonly names: Meanings) {}
 
+  /** The first that is not empty; `null` where all that are there are. */
   of(get: Get): unknown {
     const { last, names } = this
+    let empty: null | undefined
     for (let n = 0; n < names.length; n++) {
       const index = n === 0 ? last : n <= last ? n - 1 : n
       const value = get(names[index]![0])
+      if (value === null) empty = value
       if (value === undefined || value === null) continue
       this.last = index
       ;[this.name, this.means] = names[index]!
       return value
     }
-    return undefined
+    return empty
   }
 }
 
@@ -146,6 +149,8 @@ export class Fields {
   private readonly upstream = new Field(upstreams)
   /** A field that is a duration in an unknown unit. */
   unclear: string | undefined = undefined
+  /** Why the last line could not be read. */
+  problem = ""
 
   constructor(asked: FieldNames) {
     const unit = asked.unit === undefined ? undefined : units[asked.unit]
@@ -159,7 +164,7 @@ export class Fields {
   }
 
   private durationIn(get: Get): number | undefined {
-    const value = this.duration.of(get)
+    const value = this.duration.of(get) ?? undefined
     const millis = durationOf(value, this.duration.means)
     if (value !== undefined && Number.isNaN(this.duration.means) && millis === undefined) {
       this.unclear = this.duration.name
@@ -173,9 +178,12 @@ export class Fields {
   }
 
   read(get: Get, sink: Sink): boolean {
-    const time = timeOf(this.time.of(get))
-    const status = statusOf(this.status.of(get))
-    if (time === undefined || status === undefined) return false
+    const [when, what] = [this.time.of(get), this.status.of(get)]
+    const [time, status] = [timeOf(when), statusOf(what)]
+    if (time === undefined || status === undefined) {
+      this.problem = time === undefined ? wrong("time", this.time, when) : wrong("status", this.status, what)
+      return false
+    }
     const durationMillis = this.durationIn(get)
     const attempt = numberOf(this.attempt.of(get))
     sink({
@@ -189,6 +197,9 @@ export class Fields {
     return true
   }
 }
+
+const wrong = (what: string, { name }: Field, value: unknown): string =>
+  value === undefined || value === null ? `no ${what}` : `${name} is ${JSON.stringify(value).slice(0, 60)}`
 
 const meaningOf = (name: string): number => durations.find(([field]) => field === name)?.[1] ?? NaN
 

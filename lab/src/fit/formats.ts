@@ -2,7 +2,7 @@ import { alb } from "./alb.ts"
 import { csv } from "./csv.ts"
 import type { Reader } from "./entry.ts"
 import { envoy } from "./envoy.ts"
-import type { FieldNames } from "./fields.ts"
+import type { FieldNames, Fields } from "./fields.ts"
 import { jsonLines } from "./jsonLines.ts"
 import { nginx } from "./nginx.ts"
 import { otlp } from "./otlp.ts"
@@ -17,12 +17,12 @@ export interface Chosen {
   readonly reader: Reader
   /** Lines at the beginning without a request: the header of a table. */
   readonly skip: number
-  /** A duration field whose unit is unknown, once one was seen. */
-  readonly unclear: () => string | undefined
+  /** Where lines have names. */
+  readonly fields?: Fields | undefined
 }
 
 const chosen = (format: Format, sample: ReadonlyArray<string>, names: FieldNames): Chosen => {
-  const plain = (reader: Reader): Chosen => ({ format, reader, skip: 0, unclear: () => undefined })
+  const plain = (reader: Reader): Chosen => ({ format, reader, skip: 0 })
   switch (format) {
     case "nginx":
       return plain(nginx)
@@ -34,11 +34,11 @@ const chosen = (format: Format, sample: ReadonlyArray<string>, names: FieldNames
       return plain(otlp(sample))
     case "json": {
       const reader = jsonLines(names)
-      return { ...plain(reader), unclear: () => reader.fields.unclear }
+      return { ...plain(reader), fields: reader.fields }
     }
     case "csv": {
       const reader = csv(sample[0] ?? "", names)
-      return { ...plain(reader), skip: 1, unclear: () => reader.fields.unclear }
+      return { ...plain(reader), skip: 1, fields: reader.fields }
     }
   }
 }

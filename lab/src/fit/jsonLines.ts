@@ -18,8 +18,10 @@ export const objectIn = (line: string): Keyed | undefined => {
 const inside = (value: unknown, path: string): unknown =>
   path.split(".").reduce((at: unknown, key) => isKeyed(at) ? at[key] : undefined, value)
 
-const getFrom = (object: Keyed): Get => (name) =>
-  object[name] ?? (name.includes(".") ? inside(object, name) : undefined)
+const getFrom = (object: Keyed): Get => (name) => {
+  const value = object[name]
+  return value === undefined && name.includes(".") ? inside(object, name) : value
+}
 
 /** One JSON object per line, as nginx, pino, Traefik and others write them. */
 export const jsonLines = (names: FieldNames): FieldReader => {

@@ -15,8 +15,8 @@ export class Log {
   readonly meter = new Meter()
   /** Lines that do not match the format, or whose times cannot be right. */
   broken = 0
-  /** The first of them. */
-  firstBroken: string | undefined = undefined
+  /** The first of them, and why, where its fields say. */
+  firstBroken: { readonly line: string; readonly why: string } | undefined = undefined
   lines = 0
   chosen: Chosen | undefined = undefined
   /** Files in which no line could be parsed. */
@@ -65,7 +65,7 @@ export class Log {
     this.isWhole = true
     if (this.current?.reader.read(line, this.sink) && this.isWhole) return
     this.broken++
-    this.firstBroken ??= line.slice(0, 200)
+    this.firstBroken ??= { line: line.slice(0, 200), why: this.current?.fields?.problem ?? "" }
   }
 
   /** Call it at the end of a file; the next may have another format. */

@@ -143,6 +143,22 @@ describe("fit", () => {
     assert.notInclude(out, "\u001b")
   })
 
+  it("warns before all else where more than one of twenty lines is malformed, and says what is wrong", async () => {
+    const of = (second: number, status: string) =>
+      `{"time":"2026-03-03T12:00:${String(second).padStart(2, "0")}Z","duration_ms":20,"status":${status}}\n`
+    const lines = Array.from({ length: 19 }, (_, second) => of(second, "200")).join("")
+    writeFileSync(inHere("one.jsonl"), lines + of(20, "\"reset\""))
+    const one = await run(["fit", inHere("one.jsonl")])
+    assert.strictEqual(one.err, "")
+    assert.include(one.out, "the first malformed line: status is \"reset\" in \"{")
+    writeFileSync(inHere("two.jsonl"), lines + of(20, "\"reset\"") + of(21, "\"reset\""))
+    const two = await run(["fit", inHere("two.jsonl"), "--json"])
+    assert.match(
+      two.err,
+      /^effect-retry: warning: 9\.5 % of the lines are malformed, and left out: status is "reset" in "\{/
+    )
+  })
+
   it("accepts field names", async () => {
     writeFileSync(
       inHere("own.csv"),

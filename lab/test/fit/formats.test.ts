@@ -9,7 +9,7 @@ const read = (format: Format | undefined, lines: ReadonlyArray<string>, names = 
   const well = lines.slice(chosen?.skip ?? 0).map((line) =>
     chosen?.reader.read(line, (entry) => entries.push(entry) > 0)
   )
-  return { format: chosen?.format, entries, well, unclear: chosen?.unclear() }
+  return { format: chosen?.format, entries, well, unclear: chosen?.fields?.unclear, problem: chosen?.fields?.problem }
 }
 
 const entry = (endMillis: number, durationMillis: number | undefined, status: number, rest: Partial<Entry> = {}) => ({
@@ -225,6 +225,39 @@ describe("fields", () => {
     assert.deepStrictEqual(read("json", lines, names).entries, [
       entry(at("2026-03-03T12:00:00Z"), 3000, 201, { attempt: 2 })
     ])
+  })
+
+  it.each(["\"timeout\"", "\"ETIMEDOUT\"", "\"ESOCKETTIMEDOUT\"", "\"aborted\"", "null"])(
+    "with the status %s are of a request without an answer",
+    (status) => {
+      const line = `{"time":"2026-03-03T12:00:00Z","duration_ms":1000,"status":${status}}`
+      assert.deepStrictEqual(read("json", [line]).entries, [entry(at("2026-03-03T12:00:00Z"), 1000, 0)])
+      const cell = status === "null" ? "" : JSON.parse(status)
+      assert.deepStrictEqual(
+        read("csv", ["time,duration_ms,status", `2026-03-03T12:00:00Z,1000,${cell}`]).entries,
+        [entry(at("2026-03-03T12:00:00Z"), 1000, 0)]
+      )
+    }
+  )
+
+  it("that are empty leave the value to another name", () => {
+    const line = `{"time":null,"ts":"2026-03-03T12:00:00Z","duration_ms":null,"status":null,"code":503}`
+    assert.deepStrictEqual(read("json", [line]).entries, [entry(at("2026-03-03T12:00:00Z"), undefined, 503)])
+  })
+
+  it("say what is wrong with a line", () => {
+    const good = `{"time":"2026-03-03T12:00:00Z","status":200}`
+    for (
+      const [line, problem] of [
+        [`{"time":"2026-03-03T12:00:00Z","status":"ECONNREFUSED"}`, "status is \"ECONNREFUSED\""],
+        [`{"time":"2026-03-03T12:00:00Z","res":{"statusCode":9999}}`, "res.statusCode is 9999"],
+        [`{"ts":"noon","status":200}`, "ts is \"noon\""],
+        [`{"status":200}`, "no time"],
+        [`{"time":"2026-03-03T12:00:00Z"}`, "no status"]
+      ] as const
+    ) {
+      assert.strictEqual(read("json", [good, line]).problem, problem)
+    }
   })
 
   it("whose unit is unknown are reported", () => {
