@@ -13,16 +13,19 @@ import { millis } from "./units.ts"
  * - `"recovers"`: they return to nine tenths of the share of successes before it, and stay there until the end of the run.
  * - `"limps"`: not within the run. A longer run may recover.
  * - `"collapses"`: not within the run, nor in theory in any longer one: more calls are made than the service recovers below
- *   (`recoversBelow`), it is behind by more than the timeout, and the run shows the backlog grow.
+ *   (`recoversBelow`), it is behind by more than the timeout, and the run shows the backlog grow, or fill the queue.
  *
  * @category models
  * @since 0.1.0
  */
 export type Verdict = "recovers" | "limps" | "collapses"
 
-/** Whether the backlog grows in the last half of the time after the outage, and in theory without end. */
+/** Of a full queue; the next moment a request may leave it. */
+const nearlyFull = 0.9
+
+/** Whether the backlog grows in the last half of the time after the outage, or fills the queue, and in theory without end. */
 const growsWithoutEnd = ({ bucketMillis, scenario, services: [service] }: SimulationResult): boolean => {
-  const { capacity, outages } = scenario.services[0]
+  const { capacity, outages, queue = Infinity } = scenario.services[0]
   const [{ rate, timeout }] = scenario.fleets
   const bound = recoversBelow(scenario)
   if (bound === undefined || typeof rate !== "number" || rate <= bound) return false
@@ -31,8 +34,8 @@ const growsWithoutEnd = ({ bucketMillis, scenario, services: [service] }: Simula
   const queuedBy = (atMillis: number): number =>
     service?.series.filter(({ fromMillis }) => fromMillis + bucketMillis <= atMillis).at(-1)?.queued ?? 0
   const queued = queuedBy(endMillis)
-  return outageMillis < endMillis && queued > queuedBy((outageMillis + endMillis) / 2) &&
-    queued * 1000 > Number(capacity) * millis(timeout!)
+  const grows = queued > queuedBy((outageMillis + endMillis) / 2) || queued >= nearlyFull * queue
+  return outageMillis < endMillis && grows && queued * 1000 > Number(capacity) * millis(timeout!)
 }
 
 /** The verdict of a run that has ended. */

@@ -47,11 +47,14 @@ const thresholdOf = ({ policy, processes }: Fleet, capacity: number): number | u
 
 /** A queue served at a rate, with nothing else that refuses requests. */
 const isPlainQueue = (
-  { admitWithin, connections, costs, dropsAbandoned, earlyFailureRate, instances, limit, queue, queueTimeout }:
-    ServiceSettings
+  { admitWithin, connections, costs, dropsAbandoned, earlyFailureRate, instances, limit, queueTimeout }: ServiceSettings
 ): boolean =>
   !dropsAbandoned && earlyFailureRate === 0 && instances === 1 && isFree(costs) &&
-  [admitWithin, connections, limit, queue, queueTimeout].every((bound) => bound === undefined)
+  [admitWithin, connections, limit, queueTimeout].every((bound) => bound === undefined)
+
+/** Whether the wait in a full queue is twice the timeout or more: then what it lets in fails like what it refuses. */
+const isLong = ({ capacity, queue = Infinity }: ServiceSettings, { timeout = Infinity }: Fleet): boolean =>
+  queue * 1000 >= 2 * Number(capacity) * millis(timeout)
 
 const isFree = (costs: ServiceSettings["costs"]): boolean => Object.values(costs).every((cost) => millis(cost) === 0)
 
@@ -72,5 +75,6 @@ export const recoversBelow = ({ fleets, services }: Scenario): number | undefine
   const [service] = services
   const isOne = fleets.length === 1 && services.length === 1
   if (!isOne || typeof service.capacity !== "number" || !isPlainQueue(service) || !isPlainLoad(fleet)) return undefined
+  if (!isLong(service, fleet)) return undefined
   return thresholdOf(fleet, service.capacity)
 }

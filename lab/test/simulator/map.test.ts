@@ -61,6 +61,16 @@ describe("Simulator.recoversBelow", () => {
       })
   )
 
+  it.effect("is the same with a queue whose wait is twice the timeout, and has no answer with a shorter one", () =>
+    Effect.gen(function*() {
+      const below = (queue: number) =>
+        Effect.map(
+          Simulator.decode(inputOf("outage", { fleet: { timeout: "1 second" }, service: { capacity: 300, queue } })),
+          Simulator.recoversBelow
+        )
+      assert.deepStrictEqual([yield* below(599), yield* below(600), yield* below(6000)], [undefined, 150, 150])
+    }))
+
   it.effect("has no answer where a balance of rates has none", () =>
     Effect.gen(function*() {
       for (const changes of [{ queue: 100 }, { dropsAbandoned: true }, { limit: { requests: 5 } }]) {
@@ -93,6 +103,20 @@ describe("Simulator.verdict", () => {
         assert.isAbove(waiting(grows, 200_000), waiting(grows, 60_000))
       }))
   }
+
+  it.live("collapses with a queue that stays full, and recovers below what theory says", () =>
+    Effect.gen(function*() {
+      const verdict = (rate: number) =>
+        Effect.flatMap(
+          Simulator.decode(inputOf("outage", {
+            scenario: { duration: "200 seconds" },
+            fleet: { rate, timeout: "1 second", policy: retrying({ attempts: 2 }) },
+            service: { capacity: 100, queue: 500 }
+          })),
+          (scenario) => Simulator.verdict(scenario, { runs: 1 })
+        )
+      assert.deepStrictEqual([yield* verdict(55), yield* verdict(45)], ["collapses", "recovers"])
+    }))
 
   /** A number from 0 to 1 for each seed and name: the same on every machine. */
   const drawn = (seed: number, name: string): number => new Chance(seed, name).nextDoubleUnsafe()
