@@ -75,6 +75,16 @@ describe("report", () => {
       }
     }))
 
+  it.effect("shows the policy as written first where its charts scroll, on narrow screens", () =>
+    Effect.gen(function*() {
+      const [first, ...others] = yield* several
+      const page = report([first, ...others], { command })
+      const heads = [...page.matchAll(/<div( class="first")?><h4>.*?<bdi>([^<]*)</g)]
+      assert.isAbove(heads.length, 6)
+      for (const [, mark, label] of heads) assert.strictEqual(mark !== undefined, label === "quota", label)
+      assert.match(page, /max-width:34rem\)\{[^@]*\.panels>\.first\{order:-1\}/)
+    }))
+
   it.effect("allows nothing but its one style, by hash", () =>
     Effect.gen(function*() {
       const page = pageOf(yield* one)

@@ -50,9 +50,9 @@ const beyond = (figure: Figure): string =>
 
 /**
  * Pictures of a figure next to each other, each under the name of its subject, and their numbers. `count` is how many a
- * figure of the page has at most.
+ * figure of the page has at most; `first` has the subject that is shown first on narrow screens.
  */
-export const figureHtml = (figure: Figure, count: number): Html => {
+export const figureHtml = (figure: Figure, count: number, first?: string): Html => {
   const columns = columnsOf(count)
   const size = { width: count === 1 ? 390 : widths[columns] ?? 295, height: columns < 4 ? 190 : 165 }
   return html`<figure><figcaption><h3>${figure.title}</h3><p>${figure.what}${beyond(figure)}</p></figcaption>
@@ -61,9 +61,9 @@ ${
       figure.title,
       columns,
       figure.panels.map((panel) =>
-        html`<div>${panel.name === figure.title ? [] : html`<h4>${swatch(panel.look)}${name(panel.name)}</h4>`}${
-          timePanel(figure, panel, size)
-        }</div>
+        html`<div${panel.name === first ? html` class="first"` : []}>${
+          panel.name === figure.title ? [] : html`<h4>${swatch(panel.look)}${name(panel.name)}</h4>`
+        }${timePanel(figure, panel, size)}</div>
 `
       )
     )

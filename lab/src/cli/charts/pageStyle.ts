@@ -84,6 +84,7 @@ main{padding:1rem .9rem 2rem}
 .setup{grid-template-columns:minmax(0,1fr)}
 .many .panels,.map .panels{display:flex;overflow-x:auto;scroll-snap-type:x proximity;padding-bottom:.4rem}
 .many .panels>div,.map .panels>div{flex:0 0 17rem;scroll-snap-align:start}
+.panels>.first{order:-1}
 dl.again{grid-template-columns:minmax(0,1fr)}
 .again dd{margin-bottom:.4rem}
 .rank,.rank tbody,.rank caption{display:block;width:auto}

@@ -165,7 +165,7 @@ ${
 ${selection(plan)}${plan.raster.points < 2 ? [] : html`<p class="soft">${legend(runs)}</p>`}<div class="figures ${
     runs.length === 1 ? "one" : "many"
   }">
-${timeFigures(plan, isOne).map((figure) => figureHtml(figure, runs.length))}${
+${timeFigures(plan, isOne).map((figure) => figureHtml(figure, runs.length, runs[0].label))}${
     loads(byRank).map(barsHtml)
   }</div></section>
 <section aria-labelledby="numbers"><h2 id="numbers">All numbers</h2>
