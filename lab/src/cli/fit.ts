@@ -80,7 +80,10 @@ const flagsOfFit = {
   attempt: field("attempt", "the attempt, from 1"),
   capacity: flags.capacity("Requests per second the service can handle, in place of the fitted capacity"),
   take: flags.duration("take", "At most how much of the log to replay, the busiest part. Default 10 minutes"),
-  arrivals: flags.file("arrivals", "With --out: write the calls of each second, as JSON or CSV"),
+  arrivals: flags.file(
+    "arrivals",
+    "With --out: write the calls of each second, as JSON or CSV; backtest --measured reads the CSV"
+  ),
   out: flags.file("out", "Write the scenario"),
   force: flags.force,
   json: flags.json
@@ -132,9 +135,9 @@ const scenarioFor = Effect.fnUntraced(function*(
 })
 
 /** What is written is what the other commands read. */
-const checkReadable = ({ bucket, calls, scenario }: ReturnType<typeof scenarioOf>) => {
+const checkReadable = ({ bucket, buckets, scenario }: ReturnType<typeof scenarioOf>) => {
   const fleets = scenario.fleets.map((fleet) =>
-    fleet.arrivals === undefined ? fleet : { ...fleet, arrivals: { bucket, calls } }
+    fleet.arrivals === undefined ? fleet : { ...fleet, arrivals: { bucket, calls: buckets.map(({ calls }) => calls) } }
   )
   return Effect.mapError(
     Simulator.decode({ ...scenario, fleets }),
@@ -168,7 +171,7 @@ export const fit = Command.make(
     const made = yield* scenarioFor(fitted, asked, arrivals)
     yield* checkReadable(made)
     if (Option.isSome(asked.arrivals)) {
-      yield* write(asked.arrivals.value, arrivalsText(asked.arrivals.value, made.calls, made.bucket))
+      yield* write(asked.arrivals.value, arrivalsText(asked.arrivals.value, made.buckets, made.bucket))
     }
     if (Option.isSome(asked.out)) yield* write(asked.out.value, `${asJson(made.scenario)}\n`)
     const { broken, chosen, lines } = log

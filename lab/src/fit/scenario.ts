@@ -193,7 +193,7 @@ const madeOf = (fitted: Fitted, { buckets, widthMillis }: Stretch, asked: number
   }
 }
 
-/** The scenario fitted to a log, its assumptions, and the calls of each bucket that it replays. */
+/** The scenario fitted to a log, its assumptions, and the buckets that it replays. */
 export const scenarioOf = (fitted: Fitted, options: ScenarioOptions) => {
   const { arrivals, name, schema, takeMillis } = options
   const stretch = busiest(fitted, takeMillis)
@@ -224,7 +224,7 @@ export const scenarioOf = (fitted: Fitted, options: ScenarioOptions) => {
   return {
     scenario,
     fromMillis,
-    calls: stretch.buckets.map(({ calls }) => calls),
+    buckets: stretch.buckets,
     bucket: seconds(stretch.widthMillis)
   }
 }

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { existsSync, mkdirSync, readFileSync, symlinkSync, truncateSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { arrivalsText } from "../../src/fit/arrivals.ts"
 import { written } from "../fit/generated.ts"
 import { folder, good, refused } from "./commandLine.ts"
 
@@ -155,6 +156,30 @@ describe("a scenario with arrivals in a file", () => {
 })
 
 describe("fit --arrivals", () => {
+  it("writes as CSV what backtest reads", async () => {
+    const of = (second: number, status: number, attempt: number) =>
+      JSON.stringify({ time: `2026-03-03T12:00:0${second}Z`, duration_ms: 0, status, attempt })
+    const log = at(
+      "retried.jsonl",
+      [of(0, 200, 1), of(0, 503, 1), of(0, 503, 2), of(1, 200, 3), of(1, 200, 1), of(2, 500, 1)].join("\n")
+    )
+    const [out, csv] = [join(here, "retried.json"), join(here, "retried.csv")]
+    await good(["fit", log, "--out", out, "--arrivals", csv])
+    assert.strictEqual(
+      readFileSync(csv, "utf8"),
+      "calls,attempts,succeeded,failed\n2,3,1,1\n1,2,2,0\n1,1,0,1\n"
+    )
+    assert.match(await good(["backtest", out, "--measured", csv, "--runs", "2"]), /^sends\/call +1\.50 /m)
+    assert.strictEqual(
+      arrivalsText(
+        "wide.csv",
+        [{ fromMillis: 0, requests: 3, calls: 2, failed: 1, refused: 0, abandoned: 0 }],
+        "2 seconds"
+      ),
+      "calls\n2\n"
+    )
+  })
+
   const log = at("access.log", written("nginx"))
 
   for (const name of ["calls.json", "calls.csv"]) {
