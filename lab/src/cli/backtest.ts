@@ -105,7 +105,7 @@ export const backtest = Command.make(
     yield* checked(asked.measured.length, asked.policy.length, asked.svg)
     yield* writableIfAsked(asked.svg, "picture")
     yield* writableIfAsked(asked.report, "page")
-    yield* printWarningsOf(written)
+    yield* printWarningsOf(asked.scenario, written)
     const shown = yield* progress
     const runs = Option.getOrElse(asked.runs, () => usualRuns)
     const [first, ...others] = yield* Effect.forEach(

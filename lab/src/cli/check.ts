@@ -73,7 +73,7 @@ const checked = Effect.fnUntraced(function*(
   )
   const { results } = shown![0]
   const warnings = warningTexts(shown![0])
-  yield* printWarnings(warnings.map((warning) => `${source}: ${warning}`))
+  yield* printWarnings(source, warnings)
   const outcome: Checked = {
     source,
     name: scenario.name,

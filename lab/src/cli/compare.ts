@@ -52,6 +52,7 @@ export const compared = Effect.fnUntraced(function*(
   scenario: Scenario,
   policies: ReadonlyArray<Policy>,
   asked: {
+    readonly scenario: string
     readonly runs: Option.Option<number>
     readonly json: boolean
     readonly report: Option.Option<string>
@@ -72,7 +73,7 @@ export const compared = Effect.fnUntraced(function*(
       }))
       : print([comparisonTable(runs, shown), ...edgeLines(runs, edges)].join("\n"))
   const rest = maps === undefined ? all : part(all, shareOfMaps, 1)
-  return yield* runAll([...plans], asked.runs, finishing(asked.report, printed, maps), rest)
+  return yield* runAll([...plans], asked.runs, finishing(asked, printed, maps), rest)
 })
 
 export const compare = Command.make(

@@ -38,10 +38,7 @@ const settings = {
   ),
   retryAfter: flags.duration("retry-after", "The hint in each failure. Default none"),
   deadline: flags.duration("deadline", "A deadline for the call. Default: the policy's"),
-  failureRate: Flag.Finite("failure-rate").pipe(
-    Flag.filter((rate) => rate >= 0 && rate <= 1, () => "a number from 0 to 1"),
-    Flag.withMetavar("SHARE"),
-    Flag.withDescription("Show the load at this rate, from 0 to 1; repeatable. Default nine"),
+  failureRate: flags.share("failure-rate", "Show the load at this rate, such as 1%; repeatable. Default nine").pipe(
     Flag.atLeast(0)
   ),
   json: flags.json,

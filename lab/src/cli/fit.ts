@@ -176,9 +176,10 @@ export const fit = Command.make(
     if (Option.isSome(asked.out)) yield* write(asked.out.value, `${asJson(made.scenario)}\n`)
     const { broken, chosen, lines } = log
     if (broken > tolerated * lines) {
-      yield* printWarnings([
-        `${percent(broken / lines)} of the lines are malformed, and left out: ${firstBrokenOf(log)}`
-      ])
+      yield* printWarnings(
+        asked.logs.join(", "),
+        [`${percent(broken / lines)} of the lines are malformed, and left out: ${firstBrokenOf(log)}`]
+      )
     }
     if (asked.json) {
       return yield* Console.log(

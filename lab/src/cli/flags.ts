@@ -79,6 +79,20 @@ export const duration = (name: string, description: string) =>
     Flag.optional
   )
 
+/** A share: from 0 to 1, or in percent. */
+export const share = (name: string, description: string) =>
+  Flag.String(name).pipe(
+    Flag.filterMap(
+      (text) => {
+        const [, number, percent] = /^(\d*\.?\d+) ?(%?)$/.exec(text) ?? []
+        return Option.some(Number(number) / (percent === "" ? 1 : 100)).pipe(Option.filter((rate) => rate <= 1))
+      },
+      () => "a number from 0 to 1, or a percentage"
+    ),
+    Flag.withMetavar("SHARE"),
+    Flag.withDescription(description)
+  )
+
 /** A number; of a duration, its milliseconds. */
 export const amount = (text = ""): number =>
   Option.match(RetryPolicyJson.duration(text), { onNone: () => Number(text), onSome: Duration.toMillis })

@@ -63,6 +63,13 @@ const settings = {
   capacity: flags.capacity("Requests per second the service can handle. Default 1.5 times the rate"),
   timeout: flags.duration("timeout", "How long an attempt waits. Default 1s, or longer with a long p99"),
   brownout: flags.duration("brownout", "How long the service is degraded. Default: a 10s outage"),
+  factor: positive("factor", "With --kind slow: how many times as long the work takes", 20),
+  queue: Flag.Int("queue").pipe(
+    Flag.filter((value) => value >= 0, () => "a whole number from 0"),
+    Flag.withMetavar("NUMBER"),
+    Flag.withDescription("Requests that may wait; more are refused. Default unlimited"),
+    Flag.optional
+  ),
   kind: Flag.Literals("kind", kinds).pipe(
     Flag.withDescription("The kind of brownout. Default fail"),
     Flag.withDefault<Question["kind"]>("fail")
@@ -79,7 +86,7 @@ const settings = {
 export const init = Command.make(
   "init",
   settings,
-  Effect.fnUntraced(function*({ brownout, capacity, file, force, p50, p99, policy, report, timeout, ...asked }) {
+  Effect.fnUntraced(function*({ brownout, capacity, file, force, p50, p99, policy, queue, report, timeout, ...asked }) {
     yield* writableNew(file, force)
     const [first = "awsStandard", ...others] = yield* Effect.forEach(policy, policyFrom)
     const input = scenarioOf({
@@ -88,6 +95,7 @@ export const init = Command.make(
       capacity: Option.getOrUndefined(capacity),
       p50: Option.getOrUndefined(p50),
       p99: Option.getOrUndefined(p99),
+      queue: Option.getOrUndefined(queue),
       timeout: Option.getOrUndefined(timeout),
       policy: first
     }, yield* schemaFor(file))
@@ -101,7 +109,7 @@ export const init = Command.make(
       return yield* Console.log(`wrote ${plain(file)}; next: effect-retry simulate ${plain(word(file))}`)
     }
     yield* Console.error(`wrote ${plain(file)}`)
-    yield* compared(scenario, others, { runs: Option.none(), json: false, report })
+    yield* compared(scenario, others, { scenario: file, runs: Option.none(), json: false, report })
   })
 ).pipe(
   Command.withShortDescription("Write a starter scenario, and answer a first question"),

@@ -42,7 +42,7 @@ export const map = Command.make(
     const scenario = seeded(yield* scenarioFrom(asked.scenario), asked.seed)
     const axes = yield* axesOf(scenario, asked, { across: usualSteps, up: usualSteps })
     yield* writableIfAsked(asked.svg, "picture")
-    yield* printWarningsOf(scenario)
+    yield* printWarningsOf(asked.scenario, scenario)
     const maps = yield* mapsOf(plansOf(scenario, policies), { ...axes, runs: asked.runs }, yield* progress)
     yield* writeIfAsked(asked.svg, () => mapSvg({ scenario, maps }))
     yield* asked.json

@@ -64,12 +64,12 @@ export const writableIfAsked = (path: Option.Option<string>, kind: keyof typeof 
  * were ended early, no edges are looked for.
  */
 export const finishing = <E, R>(
-  path: Option.Option<string>,
+  { report: path, scenario: source }: { readonly report: Option.Option<string>; readonly scenario: string },
   print: (runs: Runs, edges: Edges) => Effect.Effect<void, E, R>,
   maps?: Maps
 ) =>
   Effect.fnUntraced(function*(runs: Runs, isWhole: boolean, progress: Progress) {
-    yield* printWarningsOfRuns(runs)
+    yield* printWarningsOfRuns(source, runs)
     const edges = isWhole ? yield* edgesOf(runs, progress) : []
     const typed = yield* command
     yield* writeIfAsked(path, () => report(runs, { command: typed, maps }))

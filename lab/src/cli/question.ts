@@ -18,6 +18,9 @@ export interface Question {
   readonly timeout: Duration.Duration | undefined
   readonly brownout: Duration.Duration | undefined
   readonly kind: (typeof kinds)[number]
+  /** How many times as long the work takes while it is slow. */
+  readonly factor: number
+  readonly queue: number | undefined
   readonly policy: Policy
 }
 
@@ -32,10 +35,9 @@ const usualOutageMillis = 10_000
 const leastAfterMillis = 90_000
 const leastTimeoutMillis = 1000
 const headroom = 1.5
-const slowFactor = 20
 
 /** What goes wrong, in words and in a scenario. Without a brownout there is a short outage. */
-const troubleOf = ({ brownout, kind }: Question) => {
+const troubleOf = ({ brownout, factor, kind }: Question) => {
   const lengthMillis = brownout === undefined ? usualOutageMillis : toMillis(brownout)
   const window = { from: short(beforeMillis), to: short(beforeMillis + lengthMillis) }
   const problem = (what: string, outage: Outage) => ({
@@ -48,7 +50,7 @@ const troubleOf = ({ brownout, kind }: Question) => {
     case "fail":
       return problem("half of the requests fail immediately", { kind, ...window, share: 0.5 })
     case "slow":
-      return problem(`the work takes ${slowFactor} times as long`, { kind, ...window, factor: slowFactor })
+      return problem(`the work takes ${factor} times as long`, { kind, ...window, factor })
     case "drop":
       return problem("half of the requests are never answered", { kind, ...window, share: 0.5 })
     case "hold":
@@ -66,7 +68,7 @@ const latencyOf = ({ p50, p99 }: Question) => {
 
 /** The scenario of a question: what the user gave, and guesses for the rest. */
 export const scenarioOf = (question: Question, schema: string): ScenarioInput => {
-  const { capacity, clients, p50, p99, policy, rate, timeout } = question
+  const { capacity, clients, p50, p99, policy, queue, rate, timeout } = question
   const { lengthMillis, outage, what } = troubleOf(question)
   const guesses = [
     ...capacity === undefined ? ["the capacity"] : [],
@@ -97,6 +99,7 @@ export const scenarioOf = (question: Question, schema: string): ScenarioInput =>
       {
         name: "service",
         capacity: capacity ?? headroom * rate,
+        ...queue === undefined ? {} : { queue },
         latency: latencyOf(question),
         outages: [outage]
       }

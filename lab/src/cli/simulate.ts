@@ -42,7 +42,7 @@ export const simulate = Command.make(
       [{ label: writtenLabel(scenario), scenario }],
       asked.runs,
       finishing(
-        asked.report,
+        asked,
         (runs, edges) => {
           const [run] = runs
           const [edge] = edges

@@ -52,7 +52,7 @@ export const sweep = Command.make(
     if (scenario.expect === undefined) {
       return yield* refusal("the scenario has no expectations: add one with --expect 'succeed >= 99 %'")
     }
-    yield* printWarningsOf(scenario)
+    yield* printWarningsOf(asked.scenario, scenario)
     const shown = yield* progress
     const found = yield* Simulator.sweep(scenario, {
       path,

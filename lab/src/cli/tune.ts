@@ -44,7 +44,7 @@ export const tune = Command.make(
     const [scenario, ...others] = read
     yield* writableIfAsked(svg, "picture")
     yield* writableIfAsked(code, "code")
-    yield* Effect.forEach(read, printWarningsOf)
+    yield* Effect.forEach(read, (one, n) => printWarningsOf(scenarios[n]!, one))
     const shown = yield* progress
     const tuning = yield* Simulator.tune(scenario!, {
       others,

@@ -17,17 +17,18 @@ const texts = (
 export const warningTexts = ({ label, results }: Run): ReadonlyArray<string> =>
   texts(label, results[0].scenario, results)
 
-/** Prints warnings, a line each. */
-export const printWarnings = (lines: ReadonlyArray<string>) =>
+/** Prints warnings about a file, or a built-in scenario, a line each. */
+export const printWarnings = (source: string, lines: ReadonlyArray<string>) =>
   lines.length === 0
     ? Effect.void
     : Effect.flatMap(screen, ({ columns }) =>
       Console.error(
-        lines.map((line) => within(`effect-retry: warning: ${plain(line)}`, columns)).join("\n")
+        lines.map((line) => within(`effect-retry: warning: ${plain(`${source}: ${line}`)}`, columns)).join("\n")
       ))
 
 /** Prints each warning once. */
-export const printWarningsOfRuns = (runs: Runs) => printWarnings([...new Set(runs.flatMap(warningTexts))])
+export const printWarningsOfRuns = (source: string, runs: Runs) =>
+  printWarnings(source, [...new Set(runs.flatMap(warningTexts))])
 
 /** Prints what can be said of a scenario before it runs. */
-export const printWarningsOf = (scenario: Scenario) => printWarnings(texts("", scenario, []))
+export const printWarningsOf = (source: string, scenario: Scenario) => printWarnings(source, texts("", scenario, []))

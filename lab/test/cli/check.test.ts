@@ -132,7 +132,7 @@ describe("warnings", () => {
       ]
     ) {
       const { code, err, out } = await run(args)
-      assert.deepStrictEqual([code, err], [0, `effect-retry: warning: ${warning}\n`])
+      assert.deepStrictEqual([code, err], [0, `effect-retry: warning: ${late}: ${warning}\n`])
       assert.notInclude(out, "warning")
     }
   })
@@ -149,7 +149,7 @@ describe("warnings", () => {
     const { err } = await run(["compare", "spike", "--policy", "none", "--runs", "8"])
     assert.match(
       err,
-      /^effect-retry: warning: naive: recovers in \d of 8 runs: it is on the edge, where a small change decides\n$/
+      /^effect-retry: warning: spike: naive: recovers in \d of 8 runs: it is on the edge, where a small change decides\n$/
     )
   })
 })

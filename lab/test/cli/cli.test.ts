@@ -87,7 +87,7 @@ describe("explain", () => {
       "--deadline",
       "20 seconds",
       "--failure-rate",
-      "0.25",
+      "25%",
       "--failure-rate",
       "1"
     ])
@@ -370,7 +370,7 @@ describe("compare", () => {
     writeFileSync(path, JSON.stringify({ ...small, notes: ["its capacity\u001b is unknown"], services: [unbounded] }))
     for (const runs of ["1", "5"]) {
       const compared = await run(["compare", path, "--policy", "none", "--runs", runs])
-      assert.strictEqual(compared.err, "effect-retry: warning: notes[0]: its capacity\\x1b is unknown\n")
+      assert.strictEqual(compared.err, `effect-retry: warning: ${path}: notes[0]: its capacity\\x1b is unknown\n`)
       assert.notMatch(compared.out, /recover/)
       const simulated = await run(["simulate", path, "--runs", runs])
       assert.strictEqual(simulated.err, compared.err)
@@ -646,6 +646,14 @@ describe("init", () => {
     })
   }
 
+  it("has the factor of a slow brownout, and the bound of the queue", async () => {
+    const path = inHere("queue.json")
+    await good(["init", path, "--brownout", "30s", "--kind", "slow", "--factor", "4.5", "--queue", "1500"])
+    const { description, services: [{ outages: [outage], queue }] } = JSON.parse(text(path))
+    assert.deepStrictEqual([outage.factor, queue], [4.5, 1500])
+    assert.include(description, "the work takes 4.5 times as long")
+  })
+
   it("answers the question of a newcomer in one command", async () => {
     const path = inHere("asked.json")
     const steps = JSON.stringify(retrying({ label: "three attempts", attempts: 3 }))
@@ -842,6 +850,7 @@ describe("what is refused", () => {
     ]],
     ["a deadline of nothing", ["explain", "naive", "--deadline", "0"], ["deadline must be "]],
     ["a failure rate above 1", ["explain", "none", "--failure-rate", "2"], ["a number from 0 to 1", "see "]],
+    ["a failure rate above 100 %", ["explain", "none", "--failure-rate", "101%"], ["or a percentage", "see "]],
     ["a folder that does not exist", report(join(here, "no", "r.html")), ["no such file or folder"]],
     ["a folder to write to", report(here), ["it is a folder"]],
     ["a path through a file", report(join(here, "file", "r.html")), ["part of its path is not a folder"]],
