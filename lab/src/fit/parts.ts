@@ -7,11 +7,11 @@ export const numberOf = (value: unknown): number | undefined => {
 }
 
 /** What clients write in place of a status when they have stopped waiting. */
-const givenUp = /^(?:-|timeout|etimedout|esockettimedout|aborted)$/i
+const unanswered = /^(?:-|timeout|etimedout|esockettimedout|aborted)$/i
 
 /** A status of HTTP; 0 for none. */
 export const statusOf = (value: unknown): number | undefined => {
-  if (value === null || typeof value === "string" && givenUp.test(value)) return 0
+  if (value === null || typeof value === "string" && unanswered.test(value)) return 0
   const status = numberOf(value)
   return status !== undefined && Number.isInteger(status) && status >= 0 && status < 1000 ? status : undefined
 }
