@@ -70,11 +70,10 @@ import type { AnyContext } from "../internal/shared.ts"
 import { InvalidOption } from "../InvalidOption.ts"
 import type { RetryPolicy } from "../RetryPolicy.ts"
 import type { RetryQuota } from "../RetryQuota.ts"
-import { CurrentCeiling, type Document, documentOf } from "./internal/configDocument.ts"
+import { type Document, documentOf } from "./internal/configDocument.ts"
 import { policyConfig } from "./internal/environmentVariables.ts"
-import { CurrentFleet } from "./internal/fleetStores.ts"
 import { type LiveResource, Lives } from "./internal/liveResource.ts"
-import type { Ceiling } from "./internal/resourcePart.ts"
+import { type Ceiling, CurrentCeiling } from "./internal/resourcePart.ts"
 import { documentsOf, jsonOf } from "./internal/watchedFile.ts"
 import type { Policy } from "./RetryPolicyJson.ts"
 
@@ -132,10 +131,7 @@ export class RetryConfig extends Context.Service<RetryConfig, Service>()("effect
 /** The document from its JSON, of which it may be known already that it is none. */
 const documentIn = (json: unknown, constructorName: string): Effect.Effect<Document, InvalidOption> =>
   Effect.contextWith((context: AnyContext) => {
-    const found = json instanceof Refusal ? json : documentOf(json, {
-      ceiling: Context.get(context, CurrentCeiling),
-      fleet: Context.get(context, CurrentFleet)
-    })
+    const found = json instanceof Refusal ? json : documentOf(json, context)
     return found instanceof Refusal ? Effect.fail(errorOf(found, constructorName)) : Effect.succeed(found)
   })
 

@@ -9,13 +9,14 @@ import {
   refuse,
   rejectUnknownKeys
 } from "../../internal/invalidField.ts"
+import type { AnyContext } from "../../internal/shared.ts"
 import type { StoreOptions } from "../../quota/internal/memoryStore.ts"
 import * as RetryPolicy from "../../RetryPolicy.ts"
 import type { Policy } from "../RetryPolicyJson.ts"
 import type { Shareable } from "./fleetQuota.ts"
 import { type HedgeSection, sections } from "./gateSections.ts"
 import { below, made, reading } from "./policyReader.ts"
-import type { Ceiling, Surroundings } from "./resourcePart.ts"
+import { type Ceiling, CurrentCeiling } from "./resourcePart.ts"
 import { policyAt } from "./shortPolicy.ts"
 
 /** What a document says about a resource. */
@@ -44,30 +45,24 @@ const isOff = (input: unknown, path: Path): boolean =>
 const object = (input: unknown, path: Path, expected = "an object"): Fields =>
   input === undefined ? {} : isObject(input) ? input : refuse(path, input, expected)
 
-const part = (key: string, input: unknown, path: Path, around: Surroundings) => {
+const part = (key: string, input: unknown, path: Path, context: AnyContext) => {
   if (input === undefined) return undefined
   const { check, keys } = sections[key]!
   const fields = below(input, keys, path)
-  return { options: made(() => check(fields, path, around), path, input), json: JSON.stringify(input) }
+  return { options: made(() => check(fields, path, context), path, input), json: JSON.stringify(input) }
 }
 
-/** Set by code around the layer. */
-export const CurrentCeiling: Context.Reference<Ceiling> = /* @__PURE__ */ Context.Reference<Ceiling>(
-  "effect-retry/RetryConfig/CurrentCeiling",
-  { defaultValue: () => ({ attempts: 10, leastMillis: 0, unsafe: true }) }
-)
-
-const entry = (input: unknown, path: Path, offForAll: boolean, around: Surroundings): Entry => {
+const entry = (input: unknown, path: Path, offForAll: boolean, context: AnyContext): Entry => {
   const fields = object(input, path)
   rejectUnknownKeys(fields, ["retries", "policy", ...Object.keys(sections)], path)
   const asked = policyAt(fields["policy"] ?? {}, [...path, "policy"])
   const needed = { ...fields, limiter: fields["limiter"] ?? (compiledOf(asked).adaptive ? {} : undefined) }
   const parts = Object.fromEntries(
-    Object.keys(sections).map((key) => [key, part(key, (needed as Fields)[key], [...path, key], around)])
+    Object.keys(sections).map((key) => [key, part(key, (needed as Fields)[key], [...path, key], context)])
   )
   const hedge = parts["hedge"]?.options as HedgeSection | undefined
   const policy = bounded(
-    around.ceiling,
+    Context.get(context, CurrentCeiling),
     asked,
     { isOpen: isOpen(fields["policy"]), hedges: hedge?.call.atMost ?? 0 },
     path
@@ -120,18 +115,18 @@ const affordable = (policy: Policy, quota: { readonly capacity: number } | undef
   if (cost > capacity) refuse([...path, "quota", "capacity"], capacity, `at least ${cost}, the cost of a retry`)
 }
 
-const document = (json: unknown, around: Surroundings): Document => {
+const document = (json: unknown, context: AnyContext): Document => {
   if (!isObject(json)) return refuse([], json, "an object with resources")
   rejectUnknownKeys(json, ["$schema", "retries", "default", "resources"], [])
   const offForAll = isOff(json["retries"], ["retries"])
   const resources = Object.entries(object(json["resources"], ["resources"], "an object with a key for each resource"))
   if (resources.length > maxResources) refuse(["resources"], resources.length, `at most ${maxResources} resources`)
   return {
-    others: entry(json["default"], ["default"], offForAll, around),
-    resources: new Map(resources.map(([name, input]) => [name, entry(input, ["resources", name], offForAll, around)]))
+    others: entry(json["default"], ["default"], offForAll, context),
+    resources: new Map(resources.map(([name, input]) => [name, entry(input, ["resources", name], offForAll, context)]))
   }
 }
 
 /** The document from its JSON, or what is wrong with it. */
-export const documentOf = (json: unknown, around: Surroundings): Document | Refusal =>
-  reading(json, () => document(json, around))
+export const documentOf = (json: unknown, context: AnyContext): Document | Refusal =>
+  reading(json, () => document(json, context))

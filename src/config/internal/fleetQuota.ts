@@ -17,7 +17,7 @@ import {
   type Owner
 } from "./fleetStores.ts"
 import { below, made } from "./policyReader.ts"
-import type { Part, Surroundings } from "./resourcePart.ts"
+import type { Part } from "./resourcePart.ts"
 
 /** The options of a section that a fleet may share. */
 export interface Shareable<Options> {
@@ -31,7 +31,7 @@ export const shareable = <Options>(section: keyof typeof fleetOptionsOf, validat
 (
   { redis, ...own }: { readonly [key: string]: unknown },
   path: Path,
-  { fleet }: Surroundings
+  context: AnyContext
 ): Shareable<Options> => {
   const options = validated(own)
   if (redis === undefined) return { options, shared: undefined }
@@ -42,6 +42,7 @@ export const shareable = <Options>(section: keyof typeof fleetOptionsOf, validat
   if (path[0] === "default" && input["name"] !== undefined) {
     refuse([...at, "name"], input["name"], "left out of the default: each resource has its own")
   }
+  const fleet = Context.get(context, CurrentFleet)
   return fleet === undefined
     ? refuse(at, redis, "left out, or the program has to provide RetryConfigRedis.layer")
     : { options, shared: made(() => fleet[section].check(own, input), at, redis) }

@@ -30,7 +30,7 @@ import type { Gauge, SendGate } from "../../SendGate.ts"
 import { fleetOf, QuotaPart, type Shareable, shareable } from "./fleetQuota.ts"
 import { CurrentFleet, type FleetOptions, type FleetPart, quotaOptions } from "./fleetStores.ts"
 import { below, made } from "./policyReader.ts"
-import type { Hedging, Part, Section, Surroundings } from "./resourcePart.ts"
+import { CurrentCeiling, type Hedging, type Part, type Section } from "./resourcePart.ts"
 
 /** A gate whose options change while in use. */
 interface Live<E, Options> extends SendGate<E> {
@@ -52,7 +52,7 @@ interface GateKind<Options, Gate> {
 /** A gate that can be switched off: then every send passes. It may be one of a fleet. */
 class Switched<E, Options> implements SendGate<E>, Part {
   /** Adds the service of this gate to a context. */
-  readonly add: Part["add"]
+  readonly add: (context: AnyContext) => AnyContext
   isOn: boolean
   private member: FleetPart | undefined = undefined
 
@@ -220,10 +220,11 @@ const afterOf = (after: unknown, path: Path): Hedge.CallOptions["after"] =>
     )
     : after as Hedge.CallOptions["after"]
 
-const hedgeOf = (input: { readonly [key: string]: any }, path: Path, { ceiling }: Surroundings) => {
+const hedgeOf = (input: { readonly [key: string]: any }, path: Path, context: AnyContext) => {
   const after = afterOf(input["after"], [...path, "after"])
   const call = validCall(checks("Hedge"), { ...picked(input, callKeys), after })
-  return { shared: validHome(picked(input, shareKeys)), call: { ...call, spacingMillis: ceiling.leastMillis } }
+  const { leastMillis } = Context.get(context, CurrentCeiling)
+  return { shared: validHome(picked(input, shareKeys)), call: { ...call, spacingMillis: leastMillis } }
 }
 
 export type HedgeSection = ReturnType<typeof hedgeOf>
@@ -242,10 +243,6 @@ class LiveHedge implements Part {
 
   get isBlank(): boolean {
     return this.home === undefined
-  }
-
-  add(context: AnyContext): AnyContext {
-    return context
   }
 
   change(options: HedgeSection | undefined): void {

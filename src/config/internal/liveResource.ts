@@ -59,7 +59,7 @@ export class LiveResource extends Kept {
   }
 
   override get isPinned(): boolean {
-    return this.home.isNamed(this.key)
+    return this.home.document.resources.has(this.key)
   }
 
   change(clock: Clock.Clock): void {
@@ -112,7 +112,7 @@ export class LiveResource extends Kept {
 
   private with(parts: ReadonlyArray<Part>, context: AnyContext): AnyContext {
     return parts.reduce(
-      (context, part) => part.add(context),
+      (context, part) => part.add?.(context) ?? context,
       Context.add(context, CurrentResource, this.key) as AnyContext
     )
   }
@@ -135,7 +135,7 @@ export class Lives {
   private readonly reported = new Set<string>()
   private readonly madeAtMillis: number
 
-  constructor(private document: Document, readonly context: AnyContext) {
+  constructor(public document: Document, readonly context: AnyContext) {
     this.clock = Context.get(context, Clock.Clock)
     this.madeAtMillis = monotonicMillis(this.clock)
     this.kept = new Keyed({ idleMillis, maxEntries: maxUnnamed }, (name) => this.made(name))
@@ -172,10 +172,6 @@ export class Lives {
     this.document = document
     for (const live of this.all) live.change(this.clock)
     this.kept.refile(nowMillis)
-  }
-
-  isNamed(name: string): boolean {
-    return this.document.resources.has(name)
   }
 
   entryOf(name: string): Entry {
