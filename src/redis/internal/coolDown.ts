@@ -148,8 +148,7 @@ class CoolDownClient extends RegularTopic<CoolDownGate, CoolDownSettings, CoolDo
     const report = { client: this.exchanges.name, closedMillis, hasOpened, wantsToOpen: isAsked }
     this.isActive = false
     return {
-      ask: (redis) => redis.eval(coolDownScript)(this.terms.settings, report),
-      replyOf: coolDownReplyOf,
+      ask: (redis) => Effect.map(redis.eval(coolDownScript)(this.terms.settings, report), coolDownReplyOf),
       answered: (reply) => {
         if (this.closedUntilMillis === closedUntilMillis) this.closedUntilMillis = -Infinity
         if (hasOpened) this.hasOpened = false
@@ -216,8 +215,7 @@ export const joined = joining("cool-down", CoolDownClient)
 
 /** Makes a shared cool-down. */
 export const over = (valid: Valid, connect: Connect) =>
-  Effect.gen(function*() {
-    const gate = new CoolDownGate(valid.gate, yield* Random.Random)
-    yield* joined(gate, valid, connect)
-    return serviceOf(gate)
+  Effect.flatMap(Random.Random, (random) => {
+    const gate = new CoolDownGate(valid.gate, random)
+    return Effect.as(joined(gate, valid, connect), serviceOf(gate))
   })

@@ -194,6 +194,13 @@ export const scriptOf = <Settings extends { readonly key: string }, Report exten
 export const numberOf = (value: unknown): number =>
   typeof value === "number" || (typeof value === "string" && value !== "") ? Number(value) : NaN
 
+/** The numbers in an answer of so many, if each is finite and at least `least`. */
+export const amountsOf = (answer: unknown, size: number, least: number): ReadonlyArray<number> | undefined => {
+  if (!Array.isArray(answer) || answer.length !== size) return undefined
+  const amounts = answer.map(numberOf)
+  return amounts.every((amount) => amount >= least && amount < Infinity) ? amounts : undefined
+}
+
 /** An exchange without a response in time may still be on its way: for this long, nothing more is sent. */
 export const lostMillis = 30_000
 
@@ -228,9 +235,8 @@ export const anytime: Look = { fromMillis: -Infinity, atMillis: -Infinity }
 
 /** One exchange. */
 export interface Exchange<Reply extends object> {
-  readonly ask: (redis: Redis.Redis["Service"]) => Effect.Effect<unknown, unknown>
-  /** The reply, or `undefined` if the response is invalid. */
-  readonly replyOf: (answer: unknown) => Reply | undefined
+  /** Asks for the reply: `undefined` if the response is invalid. */
+  readonly ask: (redis: Redis.Redis["Service"]) => Effect.Effect<Reply | undefined, unknown>
   readonly answered: (reply: Reply) => void
   /** It is unknown whether Redis has read it. {@link Topic.decideAlone} follows. */
   readonly failed?: () => void
@@ -406,7 +412,7 @@ export class Exchanges {
   })
 
   /** The reply in time, or why there is none. A late response is not awaited, but known to be on its way. */
-  private replyTo({ ask, replyOf }: Exchange<object>): Effect.Effect<object | string> {
+  private replyTo({ ask }: Exchange<object>): Effect.Effect<object | string> {
     const { timeoutMillis } = this
     return Effect.flatMap(
       Effect.forkIn(Effect.flatMap(this.connection, ask), this.scope, { startImmediately: true }),
@@ -416,7 +422,7 @@ export class Exchanges {
             this.lost = { fiber, untilMillis: this.nowMillis + lostMillis }
             return `no answer within ${timeoutMillis} ms`
           }
-          return Exit.isFailure(exit) ? reasonOf(exit.cause) : replyOf(exit.value) ?? "an invalid answer"
+          return Exit.isFailure(exit) ? reasonOf(exit.cause) : exit.value ?? "an invalid answer"
         })
     )
   }

@@ -14,7 +14,7 @@ import { withMillis } from "../../internal/clock.ts"
 import * as Cubic from "../../internal/math/cubic.ts"
 import { type Inputs, readOptions } from "../../internal/options.ts"
 import type { Outcome, Send } from "../../SendGate.ts"
-import { anytime, type Connect, type Exchange, numberOf, RegularTopic, scriptOf } from "./exchange.ts"
+import { amountsOf, anytime, type Connect, type Exchange, RegularTopic, scriptOf } from "./exchange.ts"
 import { joining, type SharedOptions, type ValidGate, validShared } from "./fleet.ts"
 
 /** The settings of a shared limiter, sent with every exchange. Rates in sends per second. */
@@ -151,12 +151,8 @@ return { cuts, exact(last), exact(now - at), exact(level / curve()), exact(measu
 
 /** The reply, or `undefined` if it is invalid. */
 export const limiterReplyOf = (answer: unknown): LimiterReply | undefined => {
-  if (!Array.isArray(answer) || answer.length !== 5) return undefined
-  const [cuts = NaN, lastMaxRate = NaN, millis = NaN, share = NaN, measured = NaN] = answer.map(numberOf)
-  const isAmount = (amount: number) => amount >= 0 && amount < Infinity
-  return [cuts, lastMaxRate, millis, share, measured].every(isAmount) && share > 0
-    ? { cuts, lastMaxRate, millis, share, measured }
-    : undefined
+  const [cuts = 0, lastMaxRate = 0, millis = 0, share = 0, measured = 0] = amountsOf(answer, 5, 0) ?? []
+  return share > 0 ? { cuts, lastMaxRate, millis, share, measured } : undefined
 }
 
 /** The gate of a limiter whose rate is a share of a fleet's. Without Redis it continues by its own throttles. */
@@ -292,8 +288,7 @@ class LimiterClient extends RegularTopic<SharedAdaptiveGate, LimiterSettings, Li
       ...gate.curveAt(now)
     }
     return {
-      ask: (redis) => redis.eval(limiterScript)(this.terms.settings, report),
-      replyOf: limiterReplyOf,
+      ask: (redis) => Effect.map(redis.eval(limiterScript)(this.terms.settings, report), limiterReplyOf),
       answered: (reply) => {
         this.look = this.exchanges.nextLook(this.terms.lookMillis)
         gate.follow(reply, this.exchanges.nowMillis)

@@ -3,11 +3,11 @@ import * as Effect from "effect/Effect"
 import * as Iterable from "effect/Iterable"
 import { ResizableStore, type StoreOptions } from "../../quota/internal/memoryStore.ts"
 import {
+  amountsOf,
   type Exchange,
   type Exchanges,
   type Look,
   lostMillis,
-  numberOf,
   scriptOf,
   type Times,
   type Topic
@@ -224,12 +224,8 @@ return reply
 
 /** The reply, or `undefined` if it is invalid. */
 export const quotaReplyOf = (answer: unknown, wanted: number): QuotaReply | undefined => {
-  if (!Array.isArray(answer) || answer.length !== wanted + 2) return undefined
-  const [tokens = NaN, last = NaN, ...millis] = answer.map(numberOf)
-  const isAmount = (amount: number, least: number) => amount >= least && amount < Infinity
-  return isAmount(tokens, 0) && isAmount(last, 0) && millis.every((each) => isAmount(each, -1))
-    ? { tokens, last, millis }
-    : undefined
+  const [tokens = -1, last = -1, ...millis] = amountsOf(answer, wanted + 2, -1) ?? []
+  return tokens >= 0 && last >= 0 ? { tokens, last, millis } : undefined
 }
 
 /**
@@ -426,8 +422,8 @@ export class QuotaClient implements Topic<QuotaReply> {
       : this.terms.settings
     const report = { client: this.exchanges.name, sequence, sections, wanted: asks.map(leaseOf) }
     return {
-      ask: (redis) => redis.eval(quotaScript)(settings, report),
-      replyOf: (answer) => quotaReplyOf(answer, report.wanted.length),
+      ask: (redis) =>
+        Effect.map(redis.eval(quotaScript)(settings, report), (answer) => quotaReplyOf(answer, asks.length)),
       answered: (reply) => {
         this.outbox.arrived(sequence)
         this.follow(reply)
