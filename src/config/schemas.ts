@@ -105,6 +105,12 @@ const Value = Schema.Union([Schema.String, Schema.Finite, Schema.Boolean, Schema
   )
 )
 
+/** Why a gate refuses a send, and when to try again. */
+const refusal = <const Reasons extends ReadonlyArray<string>>(...reasons: Reasons) => ({
+  reason: Schema.Literals(reasons),
+  retryAfter: Schema.Duration
+})
+
 const OptionalDuration = Schema.UndefinedOr(Schema.Duration)
 
 /**
@@ -138,10 +144,7 @@ export const QuotaExhausted = errorOf(RetryQuota.QuotaExhausted, {
  * @category schemas
  * @since 0.1.0
  */
-export const RateLimitExceeded = errorOf(AdaptiveRateLimiter.RateLimitExceeded, {
-  reason: Schema.Literals(["no-token", "queue-full"]),
-  retryAfter: Schema.Duration
-})
+export const RateLimitExceeded = errorOf(AdaptiveRateLimiter.RateLimitExceeded, refusal("no-token", "queue-full"))
 
 /**
  * `ConcurrencyLimitExceeded` of `effect-retry/ConcurrencyLimiter`.
@@ -160,10 +163,7 @@ export const ConcurrencyLimitExceeded = errorOf(ConcurrencyLimiter.ConcurrencyLi
  * @category schemas
  * @since 0.1.0
  */
-export const TokenLimitExceeded = errorOf(TokenLimiter.TokenLimitExceeded, {
-  reason: Schema.Literals(["exceeded", "queue-full"]),
-  retryAfter: Schema.Duration
-})
+export const TokenLimitExceeded = errorOf(TokenLimiter.TokenLimitExceeded, refusal("exceeded", "queue-full"))
 
 /**
  * `ClientThrottled` of `effect-retry/ClientThrottle`.
@@ -179,10 +179,7 @@ export const ClientThrottled = errorOf(ClientThrottle.ClientThrottled, { rejecti
  * @category schemas
  * @since 0.1.0
  */
-export const CoolingDown = errorOf(CoolDown.CoolingDown, {
-  reason: Schema.Literals(["closed", "queue-full"]),
-  retryAfter: Schema.Duration
-})
+export const CoolingDown = errorOf(CoolDown.CoolingDown, refusal("closed", "queue-full"))
 
 /** What the store of a circuit says goes on, what it had from its driver does not. */
 const Refusing = classOf(

@@ -85,7 +85,7 @@ const steps: Readonly<Record<string, (text: string) => string>> = {
   "src/config/schemas.ts": (text) =>
     `${text.replace(`import * as ClientThrottle`, `import * as Bulkhead from "../gates/Bulkhead.ts"\n$&`)}
 /** BulkheadFull of effect-retry/Bulkhead. */
-export const BulkheadFull = errorOf(Bulkhead.BulkheadFull, "BulkheadFull", { sends: Schema.Number })
+export const BulkheadFull = errorOf(Bulkhead.BulkheadFull, { sends: Schema.Number })
 `,
   "test/config/errors.test.ts": (text) =>
     after(

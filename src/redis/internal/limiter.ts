@@ -319,9 +319,8 @@ export const validated = (options: Options): Valid => {
   const idleMillis = Math.ceil(idleTimeToLiveMillis)
   const gate = validGate(options, check)
   const { beta, minFillRate, scaleConstant } = gate.cubic
-  const memberMillis = 4 * lookMillis
-  const cutMillis = 2 * lookMillis
-  const settings = { key, beta, scaleConstant, minFillRate, memberMillis, cutMillis, idleMillis }
+  const spans = { memberMillis: 4 * lookMillis, cutMillis: 2 * lookMillis, idleMillis }
+  const settings = { key, beta, scaleConstant, minFillRate, ...spans }
   return { name, gate, terms: { settings, lookMillis, ...times } }
 }
 
