@@ -194,7 +194,7 @@ export const scriptOf = <Settings extends { readonly key: string }, Report exten
 export const numberOf = (value: unknown): number =>
   typeof value === "number" || (typeof value === "string" && value !== "") ? Number(value) : NaN
 
-/** The numbers in an answer of so many, if each is finite and at least `least`. */
+/** The numbers of an answer, if there are `size`, each finite and at least `least`. */
 export const amountsOf = (answer: unknown, size: number, least: number): ReadonlyArray<number> | undefined => {
   if (!Array.isArray(answer) || answer.length !== size) return undefined
   const amounts = answer.map(numberOf)
