@@ -18,7 +18,7 @@ import type * as Scope from "effect/Scope"
 import { also, callable, checksOf, rejectUnknown } from "../internal/checks.ts"
 import type { RetryQuotaStore } from "../RetryQuotaStore.ts"
 import { type Law, virtual } from "./internal/law.ts"
-import { lawsOf } from "./internal/storeLaws.ts"
+import { storeLawsOf } from "./internal/storeLaws.ts"
 import { Subject } from "./internal/storeSubject.ts"
 
 /**
@@ -57,5 +57,5 @@ export const laws = <E, R>(
   const { elapse, slack = 0, onExceeded = "stop" } = options
   const time = elapse === undefined ? virtual : { elapse: callable(check, "elapse", elapse), isVirtual: false }
   const subject = Effect.map(Effect.orDie(make), (store) => new Subject(store, time, slack))
-  return lawsOf(subject, time, onExceeded)
+  return storeLawsOf(subject, time, onExceeded)
 }

@@ -2,9 +2,9 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type * as RetryQuota from "../../src/RetryQuota.ts"
 import type { RetryQuotaStore } from "../../src/RetryQuotaStore.ts"
-import { type Law, law, same, type Time, virtual, within } from "../../src/testing/internal/law.ts"
-import { lawsOf, waiting } from "../../src/testing/internal/storeLaws.ts"
-import { Subject } from "../../src/testing/internal/storeSubject.ts"
+import { type Body, close, type Law, lawsOf, same, type Time, virtual, within } from "../../src/testing/internal/law.ts"
+import { storeLawsOf } from "../../src/testing/internal/storeLaws.ts"
+import { Asker, Subject } from "../../src/testing/internal/storeSubject.ts"
 
 /** Several kinds of buckets. */
 const kinds: Readonly<Record<string, RetryQuota.Options>> = {
@@ -15,46 +15,46 @@ const kinds: Readonly<Record<string, RetryQuota.Options>> = {
   "a bucket whose callers wait": { capacity: 10, initial: 0, refillPerSecond: 5, onExceeded: "wait" }
 }
 
-const begins = (subject: Subject) => subject.expect("the balance at the start", 7)
+const begins: Body<Subject> = function*(subject) {
+  close("the balance at the start", yield* subject.balance, 7, subject.slack)
+}
 
-const refills = (subject: Subject) =>
-  Effect.gen(function*() {
-    const { slack, store, time } = subject
-    const before = yield* subject.balance
-    yield* time.elapse(100)
-    const after = yield* subject.balance
-    within("the refill of 100 milliseconds at 100 tokens per second", after - before, 10, 10 + slack)
-    yield* time.elapse(400)
-    yield* subject.expect("the balance when the refill exceeds the capacity", store.capacity)
-  })
+const refills: Body<Subject> = function*(subject) {
+  const { slack, store, time } = subject
+  const before = yield* subject.balance
+  yield* time.elapse(100)
+  const after = yield* subject.balance
+  within("the refill of 100 milliseconds at 100 tokens per second", after - before, 10, 10 + slack)
+  yield* time.elapse(400)
+  close("the balance when the refill exceeds the capacity", yield* subject.balance, store.capacity, slack)
+}
 
-const waitsForRefill = (subject: Subject) =>
-  Effect.gen(function*() {
-    const { slack, time } = subject
-    yield* subject.balance
-    const order: Array<string> = []
-    for (const [who, cost] of [["big", 8], ["small", 1], ["middle", 3]] as const) {
-      yield* waiting(subject, cost, () => order.push(who))
-    }
-    yield* time.elapse(120)
-    same("the callers with tokens when 6 of 8 are refilled", order.join(), "")
-    yield* time.elapse(230)
-    same("the callers with tokens when 17 of 12 are refilled", order.join(), "big,small,middle")
-    within("the balance when 17.5 are refilled and 12 were taken", yield* subject.balance, 5, 5.5 + slack)
-  })
+const waitsForRefill: Body<Subject> = function*(subject) {
+  const { slack, time } = subject
+  yield* subject.balance
+  const order: Array<string> = []
+  for (const [who, cost] of [["big", 8], ["small", 1], ["middle", 3]] as const) {
+    yield* subject.waiting(cost, new Asker(() => order.push(who)))
+  }
+  yield* time.elapse(120)
+  same("the callers with tokens when 6 of 8 are refilled", order.join(), "")
+  yield* time.elapse(230)
+  same("the callers with tokens when 17 of 12 are refilled", order.join(), "big,small,middle")
+  within("the balance when 17.5 are refilled and 12 were taken", yield* subject.balance, 5, 5.5 + slack)
+}
 
-const forgetsAtRefill = (subject: Subject) =>
-  Effect.gen(function*() {
-    const { slack, time } = subject
-    yield* subject.balance
-    const first = yield* waiting(subject, 10)
-    const second = yield* waiting(subject, 2)
-    yield* time.elapse(60)
-    first.fiber.interruptUnsafe()
-    yield* time.elapse(40)
-    same("how often hold was called for one behind an interrupted waiter", second.asker.holds, 1)
-    within("the balance when 5 are refilled and 2 were taken", yield* subject.balance, 3, 3.2 + slack)
-  })
+const forgetsAtRefill: Body<Subject> = function*(subject) {
+  const { slack, time } = subject
+  yield* subject.balance
+  const second = new Asker()
+  const first = yield* subject.waiting(10, new Asker())
+  yield* subject.waiting(2, second)
+  yield* time.elapse(60)
+  first.interruptUnsafe()
+  yield* time.elapse(40)
+  same("how often hold was called for one behind an interrupted waiter", second.holds, 1)
+  within("the balance when 5 are refilled and 2 were taken", yield* subject.balance, 3, 3.2 + slack)
+}
 
 const waiter = { capacity: 10, initial: 0, refillPerSecond: 50, onExceeded: "wait" } as const
 
@@ -62,7 +62,7 @@ const arithmetic: ReadonlyArray<
   readonly [
     name: string,
     options: RetryQuota.Options,
-    body: (subject: Subject) => Effect.Effect<void, unknown, Scope.Scope>
+    body: Body<Subject>
   ]
 > = [
   ["begins with its initial tokens", { capacity: 10, initial: 7 }, begins],
@@ -87,13 +87,11 @@ export const bucketLaws = <E, R>(
     )
   return [
     ...Object.entries(kinds).flatMap(([kind, options]) =>
-      lawsOf(subject(options), time, options.onExceeded ?? "stop").map(({ name, run }) => ({
+      storeLawsOf(subject(options), time, options.onExceeded ?? "stop").map(({ name, run }) => ({
         name: `${kind} ${name}`,
         run
       }))
     ),
-    ...arithmetic.map(([name, options, body]) =>
-      law(`a bucket ${name}`, () => Effect.flatMap(subject(options), body), time)
-    )
+    ...arithmetic.flatMap(([name, options, body]) => lawsOf(subject(options), { [`a bucket ${name}`]: body }, time))
   ]
 }

@@ -6,7 +6,7 @@ import type * as Scope from "effect/Scope"
 import { attempt, withRetry } from "../../Attempt.ts"
 import * as RetryPolicy from "../../RetryPolicy.ts"
 import * as SendGate from "../../SendGate.ts"
-import { completes, earlier, type Law, law, same, stopped, until, virtual, within } from "./law.ts"
+import { type Body, earlier, type Law, lawsOf, ran, same, stopped, until, virtual, within } from "./law.ts"
 import { defect, ok, outcomes, throttled, transient } from "./scriptedService.ts"
 import { sweepEach } from "./sweep.ts"
 import { endings, type Entry, type GateSubject, Witness } from "./witnessGate.ts"
@@ -28,21 +28,16 @@ export type Make<R> = Effect.Effect<GateSubject, never, R | Scope.Scope>
 /** How long a gate may hold a send back, in milliseconds. */
 const hourMillis = 3_600_000
 
-/** A law of a gate, with a twin that sees the same except for what the law is about. */
-type Body = (
-  subject: GateSubject,
-  twin: GateSubject
-) => Generator<Effect.Effect<any, unknown, Scope.Scope>, void, never>
+/** The bodies of laws about a gate, with a twin that sees the same except for what the law is about. */
+type Bodies<R = never> = Readonly<Record<string, Body<readonly [subject: GateSubject, twin: GateSubject], R>>>
 
-const holdsBack = (onExceeded: OnExceeded): Body =>
-  function*(subject) {
+const holdsBack = (onExceeded: OnExceeded): Bodies[string] =>
+  function*([subject]) {
     const { last } = yield* subject.filled
     if (onExceeded === "never") return same("whether a send is held back", last !== undefined, false)
     same(`whether one of ${subject.most} sends is held back`, last !== undefined, true)
-    const fiber = yield* Effect.forkChild(last!.answered)
-    yield* completes(virtual, 0, fiber)
-    const found = fiber.pollUnsafe() === undefined ? "waits" : last!.passes.length === 0 ? "refuses" : "lets it pass"
-    yield* stopped(fiber)
+    const exit = yield* ran(last!.answered, 0)
+    const found = exit === undefined ? "waits" : last!.passes.length === 0 ? "refuses" : "lets it pass"
     same("what becomes of a send that is held back", found, onExceeded)
   }
 
@@ -60,9 +55,8 @@ const unreadable = (): ReadonlyArray<unknown> => {
 const reopens = (subject: GateSubject, what: string) =>
   Effect.gen(function*() {
     yield* virtual.elapse(hourMillis)
-    const { entry, fiber } = yield* subject.waiter
-    yield* completes(virtual, hourMillis, fiber)
-    yield* stopped(fiber)
+    const entry = yield* subject.enter()
+    yield* ran(entry.answered, hourMillis)
     same(`how many sends pass an hour after ${what}`, entry.passes.length, 1)
     for (const pass of entry.passes) yield* subject.settle(pass)
   })
@@ -71,7 +65,7 @@ type Driver = <A, E>(send: Effect.Effect<A, E>) => Effect.Effect<A, unknown>
 
 const policy = RetryPolicy.fromDelay(() => 10).pipe(RetryPolicy.maxAttempts(3))
 
-const drivers: Readonly<Record<string, Driver>> = {
+const drivers: Readonly<Record<"withRetry" | "Effect.retry", Driver>> = {
   "withRetry": (send) => withRetry(send, policy),
   "Effect.retry": (send) => Effect.retry(send, policy)
 }
@@ -134,8 +128,8 @@ const interrupted = <R>(make: Make<R>) =>
     })
   )
 
-const neverSends = (driver: Driver): Body =>
-  function*(subject) {
+const neverSends = (driver: Driver): Bodies[string] =>
+  function*([subject]) {
     yield* subject.filled
     const call = outcomes([ok()], { afterwards: "repeat" })
     let refusal: unknown
@@ -146,35 +140,29 @@ const neverSends = (driver: Driver): Body =>
         return answer && Effect.tapError(answer, (error) => Effect.sync(() => refusal = error))
       }
     }
-    const fiber = yield* Effect.forkChild(Effect.exit(through(driver(call.send), noting)))
-    yield* completes(virtual, hourMillis, fiber)
-    const exit = yield* Fiber.join(fiber)
+    const exit = yield* ran(Effect.flip(through(driver(call.send), noting)), hourMillis)
     same("how often a refused call is sent", call.sends, 0)
-    const error = Exit.isFailure(exit) && exit.cause.reasons[0]?._tag === "Fail" ? exit.cause.reasons[0].error : exit
-    same("the error of a refused call", error, refusal)
+    same("the error of a refused call", exit?._tag === "Success" ? exit.value : exit, refusal)
   }
 
-const always: Readonly<Record<string, Body>> = {
-  *"has a place in the order of gates"({ gate }) {
+const always: Bodies = {
+  *"has a place in the order of gates"([{ gate }]) {
     yield* Effect.sync(() => same("whether the order is a finite number", Number.isFinite(gate.order), true))
   },
-  *"gives one pass to each send it admits, and none to others"(subject) {
+  *"gives one pass to each send it admits, and none to others"([subject]) {
     for (const attempt of [1, 2, 3, 1000]) {
       const { passes } = yield* subject.enter(attempt)
       for (const pass of passes) yield* subject.settle(pass)
     }
     const { last } = yield* subject.filled
-    if (last === undefined) return
-    const fiber = yield* Effect.forkChild(last.answered)
-    yield* completes(virtual, hourMillis, fiber)
-    yield* stopped(fiber)
+    if (last !== undefined) yield* ran(last.answered, hourMillis)
   },
-  *"undoes the effect of passing when a pass is canceled"(subject, twin) {
+  *"undoes the effect of passing when a pass is canceled"([subject, twin]) {
     const [first, second] = [yield* subject.room, yield* subject.room]
     same("how many sends pass after as many were canceled", second, first)
     same("how many sends pass after as many were canceled", yield* subject.room, yield* twin.room)
   },
-  *"settles a send that ended with any value, even one that cannot be read"(subject) {
+  *"settles a send that ended with any value, even one that cannot be read"([subject]) {
     for (const value of unreadable()) {
       for (const _tag of ["Success", "Failure"] as const) {
         const [own, error] = _tag === "Success" ? [value, undefined] : [undefined, value]
@@ -185,7 +173,7 @@ const always: Readonly<Record<string, Body>> = {
       }
     }
   },
-  *"makes no send without a pass, among concurrent fibers"(subject) {
+  *"makes no send without a pass, among concurrent fibers"([subject]) {
     const witness = new Witness(subject.gate)
     let sends = 0
     const send = Effect.suspend(() => {
@@ -193,22 +181,21 @@ const always: Readonly<Record<string, Body>> = {
       return Effect.sleep(10)
     })
     const calls = Effect.replicateEffect(Effect.exit(through(attempt(send), witness)), 30, { concurrency: "unbounded" })
-    const fiber = yield* Effect.forkChild(calls)
-    same("whether 30 sends at the same time come to an end", yield* completes(virtual, hourMillis, fiber), true)
-    yield* Fiber.join(fiber)
+    const isOver = (yield* ran(calls, hourMillis)) !== undefined
+    same("whether 30 sends at the same time come to an end", isOver, true)
     witness.check()
     same("how many of 30 sends at the same time are made without a pass", sends - witness.settled, 0)
   }
 }
 
-const inTime: Readonly<Record<string, Body>> = {
-  *"lets sends pass again when those before have ended in any way"(subject) {
+const inTime: Bodies = {
+  *"lets sends pass again when those before have ended in any way"([subject]) {
     for (const ending of endings) {
       for (const pass of (yield* subject.filled).passes) yield* subject.settle(pass, ending)
       yield* reopens(subject, `all before have ended with ${ending._tag}`)
     }
   },
-  *"lets sends pass again when a clock has gone back"(subject) {
+  *"lets sends pass again when a clock has gone back"([subject]) {
     yield* virtual.elapse(2 * hourMillis)
     for (const pass of (yield* subject.filled).passes) yield* subject.settle(pass)
     const { passes } = yield* Effect.clockWith((clock) => subject.enter(1, earlier(clock, hourMillis)))
@@ -217,20 +204,17 @@ const inTime: Readonly<Record<string, Body>> = {
   }
 }
 
-const whereItWaits: Readonly<Record<string, Body>> = {
-  *"gives a waiter its pass when the sends before it have ended"(subject) {
+const whereItWaits: Bodies = {
+  *"gives a waiter its pass when the sends before it have ended"([subject]) {
     const { passes } = yield* subject.filled
     const { entry, fiber } = yield* subject.waiter
     for (const pass of passes) yield* subject.settle(pass)
-    same(
-      "whether a waiter passes when the sends before it have ended",
-      yield* completes(virtual, hourMillis, fiber),
-      true
-    )
+    const isOver = yield* until(virtual, hourMillis, () => fiber.pollUnsafe() !== undefined)
+    same("whether a waiter passes when the sends before it have ended", isOver, true)
     yield* Fiber.join(fiber)
     same("how many passes a waiter gets", entry.passes.length, 1)
   },
-  *"lets waiters pass in order of arrival"(subject) {
+  *"lets waiters pass in order of arrival"([subject]) {
     const { passes } = yield* subject.filled
     const order: Array<Entry> = []
     const waiters = yield* Effect.replicateEffect(subject.waiter, 3)
@@ -255,7 +239,7 @@ const whereItWaits: Readonly<Record<string, Body>> = {
     same("the order in which waiters pass", places.join(), inLine.map((_, place) => place + 1).join())
     for (const { fiber } of inLine) yield* stopped(fiber)
   },
-  *"forgets a waiter that is interrupted"(subject) {
+  *"forgets a waiter that is interrupted"([subject]) {
     const { passes } = yield* subject.filled
     const [first, second] = [yield* subject.waiter, yield* subject.waiter]
     yield* Fiber.interrupt(first.fiber)
@@ -267,8 +251,8 @@ const whereItWaits: Readonly<Record<string, Body>> = {
   }
 }
 
-const whereItRefuses: Readonly<Record<string, Body>> = {
-  *"refuses with an error that is marked, and takes nothing"(subject, twin) {
+const whereItRefuses: Bodies = {
+  *"refuses with an error that is marked, and takes nothing"([subject, twin]) {
     const [own, others] = [yield* subject.filled, yield* twin.filled]
     for (let count = 0; count < 3; count++) {
       const { entry, fiber } = yield* subject.waiter
@@ -278,9 +262,26 @@ const whereItRefuses: Readonly<Record<string, Body>> = {
     for (const pass of [...own.passes, ...others.passes]) pass.cancel()
     same("how many sends pass after others were refused", yield* subject.room, yield* twin.room)
   },
-  "keeps withRetry from sending a refused call": neverSends(drivers["withRetry"]!),
-  "keeps Effect.retry from sending a refused call": neverSends(drivers["Effect.retry"]!)
+  "keeps withRetry from sending a refused call": neverSends(drivers.withRetry),
+  "keeps Effect.retry from sending a refused call": neverSends(drivers["Effect.retry"])
 }
+
+/** What is interrupted at each step. */
+const sweeps = <R>(make: Make<R>, onExceeded: OnExceeded, isReopening: boolean): Bodies<R> => ({
+  ...(onExceeded === "waits" && {
+    *"has taken nothing when a waiter is interrupted, at any step"() {
+      yield* interrupted(make)
+    }
+  }),
+  ...(isReopening && {
+    *"keeps nothing of a call by withRetry, whatever interrupts it"() {
+      yield* swept(make, drivers.withRetry)
+    },
+    *"keeps nothing of a call by Effect.retry, whatever interrupts it"() {
+      yield* swept(make, drivers["Effect.retry"])
+    }
+  })
+})
 
 /**
  * The laws of a gate.
@@ -291,29 +292,12 @@ export const gateLawsOf = <R>(
   make: Make<R>,
   onExceeded: OnExceeded,
   isReopening: boolean
-): ReadonlyArray<Law<Exclude<R, Scope.Scope>>> => {
-  const bodies = {
+): ReadonlyArray<Law<Exclude<R, Scope.Scope>>> =>
+  lawsOf(Effect.all([make, make]), {
     ...always,
     [onExceeded === "never" ? "holds no send back" : "holds a send back when it is full"]: holdsBack(onExceeded),
-    ...(isReopening ? inTime : {}),
-    ...(onExceeded === "waits" ? whereItWaits : onExceeded === "refuses" ? whereItRefuses : {})
-  }
-  const sweeps = {
-    ...(onExceeded === "waits" &&
-      { "has taken nothing when a waiter is interrupted, at any step": interrupted(make) }),
-    ...(isReopening && Object.fromEntries(
-      Object.entries(drivers).map((
-        [name, driver]
-      ) => [`keeps nothing of a call by ${name}, whatever interrupts it`, swept(make, driver)])
-    ))
-  }
-  return [
-    ...Object.entries(bodies).map(([name, body]) =>
-      law(
-        name,
-        () => Effect.flatMap(Effect.all([make, make]), ([subject, twin]) => Effect.gen(() => body(subject, twin)))
-      )
-    ),
-    ...Object.entries(sweeps).map(([name, body]) => law(name, () => body))
-  ]
-}
+    ...(isReopening && inTime),
+    ...(onExceeded === "waits" && whereItWaits),
+    ...(onExceeded === "refuses" && whereItRefuses),
+    ...sweeps(make, onExceeded, isReopening)
+  })

@@ -70,12 +70,20 @@ export const same = (what: string, actual: unknown, expected: unknown): void => 
 }
 
 /**
+ * Whether a number is off by no more than a rounding error, or than the slack.
+ *
+ * @internal
+ */
+export const isClose = (actual: number, expected: number, slack: number): boolean =>
+  Math.abs(actual - expected) <= slack + epsilon
+
+/**
  * Rejects a number that is off by more than a rounding error, or than the slack.
  *
  * @internal
  */
 export const close = (what: string, actual: number, expected: number, slack = 0): void => {
-  if (!(Math.abs(actual - expected) <= slack + epsilon)) throw new Deviation(what, actual, expected)
+  if (!isClose(actual, expected, slack)) throw new Deviation(what, actual, expected)
 }
 
 /**
@@ -116,25 +124,34 @@ const broken = (law: string, cause: Cause.Cause<unknown>): ContractBroken => {
 }
 
 /**
- * Makes a law. An exception or defect of its body breaks it.
+ * The body of a law.
  *
  * @internal
  */
-export const law = <R>(
-  name: string,
-  body: () => Effect.Effect<unknown, unknown, R | Scope.Scope>,
+export type Body<in S, out R = never> = (
+  subject: S
+) => Generator<Effect.Effect<any, unknown, R | Scope.Scope>, void, never>
+
+/**
+ * Laws by their names. The subject is made anew for each. An exception or defect breaks a law.
+ *
+ * @internal
+ */
+export const lawsOf = <S, R>(
+  make: Effect.Effect<S, unknown, R | Scope.Scope>,
+  bodies: Readonly<Record<string, Body<S, R>>>,
   time: Time = virtual
-): Law<Exclude<R, Scope.Scope>> => {
-  const scoped = Effect.scoped(Effect.suspend(body))
-  const run = time.isVirtual ? withTestClock(() => scoped) : scoped
-  return {
-    name,
-    run: Effect.catchCause(
-      Effect.asVoid(run),
-      (cause) => Cause.hasInterruptsOnly(cause) ? Effect.interrupt : Effect.fail(broken(name, cause))
-    )
-  }
-}
+): ReadonlyArray<Law<Exclude<R, Scope.Scope>>> =>
+  Object.entries(bodies).map(([name, body]) => {
+    const scoped = Effect.scoped(Effect.flatMap(make, (subject) => Effect.gen(() => body(subject))))
+    return {
+      name,
+      run: Effect.catchCause(
+        time.isVirtual ? withTestClock(() => scoped) : scoped,
+        (cause) => Cause.hasInterruptsOnly(cause) ? Effect.interrupt : Effect.fail(broken(name, cause))
+      )
+    }
+  })
 
 /**
  * Interrupts a fiber. A defect of it is not lost.
@@ -175,12 +192,19 @@ export const until = (time: Time, atMostMillis: number, condition: () => boolean
   })
 
 /**
- * Lets time pass until the fiber has ended, up to the maximum. Returns whether it has.
+ * Runs an effect as far as it comes in this time, and returns how it ended, if it has. Else it is interrupted.
  *
  * @internal
  */
-export const completes = (
-  time: Time,
+export const ran = <A, E>(
+  self: Effect.Effect<A, E>,
   atMostMillis: number,
-  fiber: Fiber.Fiber<unknown, unknown>
-): Effect.Effect<boolean> => until(time, atMostMillis, () => fiber.pollUnsafe() !== undefined)
+  time: Time = virtual
+): Effect.Effect<Exit.Exit<A, E> | undefined> =>
+  Effect.gen(function*() {
+    const fiber = yield* Effect.forkChild(self)
+    yield* until(time, atMostMillis, () => fiber.pollUnsafe() !== undefined)
+    const exit = fiber.pollUnsafe()
+    yield* stopped(fiber)
+    return exit
+  })

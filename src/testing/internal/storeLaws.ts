@@ -1,19 +1,17 @@
 import * as Cause from "effect/Cause"
 import type * as Context from "effect/Context"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Random from "effect/Random"
 import type * as Scope from "effect/Scope"
 import { withRetry } from "../../Attempt.ts"
-import { clockOf } from "../../internal/clock.ts"
 import * as RetryPolicy from "../../RetryPolicy.ts"
 import * as RetryQuota from "../../RetryQuota.ts"
 import type { Reservation } from "../../RetryQuotaStore.ts"
-import { close, completes, earlier, type Law, law, same, stopped, type Time, turns, until, within } from "./law.ts"
+import { type Body, earlier, type Law, lawsOf, ran, same, stopped, type Time, turns, until, within } from "./law.ts"
 import { ok, type Outcome, outcomes, transient } from "./scriptedService.ts"
-import { Asker, type Subject, withClock } from "./storeSubject.ts"
+import { Asker, patienceMillis, type Subject, Trial, withClock } from "./storeSubject.ts"
 import { sweepEach, sweepQuota } from "./sweep.ts"
 
 /**
@@ -23,16 +21,15 @@ import { sweepEach, sweepQuota } from "./sweep.ts"
  */
 export type Make<R> = Effect.Effect<Subject, never, R | Scope.Scope>
 
-/** How long a waiter may take to get available tokens, in milliseconds. */
-const patienceMillis = 60_000
+/**
+ * A store and its twin.
+ *
+ * @internal
+ */
+export const trialOf = <R>(make: Make<R>) =>
+  Effect.map(Effect.all([make, make]), ([subject, twin]) => new Trial(subject, twin))
 
-/** A law of a store, with a twin that sees the same except for what the law is about. */
-type Body = (
-  subject: Subject,
-  twin: Subject
-) => Generator<Effect.Effect<any, unknown, Scope.Scope>, void, never>
-
-const describes = (onExceeded: "stop" | "wait"): Body =>
+const describes = (onExceeded: "stop" | "wait"): Body<Trial> =>
   function*({ store }) {
     yield* Effect.sync(() => {
       same("whether the capacity is above 0", store.capacity > 0, true)
@@ -43,106 +40,35 @@ const describes = (onExceeded: "stop" | "wait"): Body =>
   }
 
 /** A reservation is settled once, in this way, and keeps its tokens or not. */
-const settles = (how: "giveBack" | "spend"): Body =>
-  function*(subject) {
-    const { size, unit } = subject
-    yield* subject.setTo(size / 2)
-    const before = yield* subject.balance
-    const right = how === "spend" ? before - unit : before
-    const reservation = yield* subject.taken(unit)
-    same(`${how} of a reservation that is not settled`, reservation[how](), true)
-    yield* subject.expect(`the balance after ${how}`, right)
+const settlesOnce = (how: "giveBack" | "spend"): Body<Trial> =>
+  function*(trial) {
+    yield* trial.starts(5)
+    const reservation = yield* trial.takes(1)
+    yield* trial.settles(reservation, how)
     same("giveBack of a reservation that was settled", reservation.giveBack(), false)
     same("spend of a reservation that was settled", reservation.spend(), false)
-    yield* subject.expect("the balance after a reservation was settled three times", right)
+    yield* trial.expects("a reservation was settled three times")
   }
 
-/**
- * Resizes a reservation, if the store can.
- *
- * @internal
- */
-export const resized = (what: string, reservation: Reservation, cost: number, expected: boolean): void => {
-  const before = reservation.cost
-  same(`resize of a reservation ${what}`, reservation.resize!(cost), expected)
-  close(`the cost of a reservation after resize ${what}`, reservation.cost, expected ? cost : before)
-}
-
-/** Missing tokens are not taken. */
-const falls = (subject: Subject, twin: Subject, tokens: number) =>
+/** One of many steps. */
+const step = (trial: Trial, open: Array<Reservation>) =>
   Effect.gen(function*() {
-    yield* subject.setBoth(twin, tokens)
-    if (subject.waits) {
-      same("reserve of more tokens than there are", typeof (yield* subject.answer(subject.unit)), "function")
-    } else {
-      const asker = new Asker()
-      yield* subject.asked(subject.unit, asker, patienceMillis)
-      same("how often more tokens were granted than there are", asker.holds, 0)
-    }
-    yield* subject.expectAs("the balance after tokens were not granted", twin)
-  })
-
-/** Resizes an open reservation, if it can, and returns the tokens that come back. */
-const resizedTo = (reservation: Reservation | undefined, tokens: number, before: number): number | undefined => {
-  if (reservation?.resize === undefined) return undefined
-  const more = tokens - reservation.cost
-  resized("that is open", reservation, tokens, more <= before)
-  return more <= before ? -more : 0
-}
-
-/** Settles an open reservation, and returns the tokens that come back. */
-const settled = (reservation: Reservation, isBack: boolean): number => {
-  const isFirst = isBack ? reservation.giveBack() : reservation.spend()
-  same("giveBack or spend of an open reservation", isFirst, true)
-  return isBack ? reservation.cost : 0
-}
-
-/** One of many steps, chosen by three numbers from 0 to 1. Returns the correct balance after it. */
-const step = (
-  subject: Subject,
-  open: Array<Reservation>,
-  before: number,
-  [kind, share, choice]: readonly [number, number, number]
-) =>
-  Effect.gen(function*() {
-    const tokens = share * subject.size
-    const more = (added: number) => Math.min(subject.store.capacity, before + added)
+    const [kind, share, choice] = [yield* Random.next, yield* Random.next, yield* Random.next]
+    const units = 10 * share
     const at = Math.floor(choice * open.length)
-    const back = kind < 0.1 ? resizedTo(open[at], tokens, before) : undefined
-    if (back !== undefined) return more(back)
-    if (kind < 0.3) {
-      yield* subject.deposit(tokens)
-      return more(tokens)
+    const reservation = open[at]
+    const available = (yield* trial.balance) / trial.unit
+    if (kind < 0.1 && reservation?.resize !== undefined) {
+      const isPossible = units - reservation.cost / trial.unit <= available
+      return yield* trial.resizes("that is open", reservation, units, isPossible)
     }
-    const [reservation] = kind < 0.6 ? open.splice(at, 1) : []
-    if (reservation !== undefined) return more(settled(reservation, choice < 0.5))
-    const answer = tokens > before && subject.waits ? undefined : yield* subject.reserve(tokens)
-    if (answer !== undefined) open.push(answer)
-    same("whether tokens are granted", answer !== undefined, tokens <= before)
-    return answer === undefined ? before : before - answer.cost
-  })
-
-/** Takes, settles and deposits, a hundred times. */
-const manySteps = (subject: Subject) =>
-  Effect.gen(function*() {
-    const open: Array<Reservation> = []
-    let balance = yield* subject.balance
-    for (let count = 0; count < 100; count++) {
-      const right = yield* step(subject, open, balance, [yield* Random.next, yield* Random.next, yield* Random.next])
-      yield* subject.expect(`the balance after ${count + 1} steps`, right)
-      balance = yield* subject.balance
+    if (kind < 0.3) return yield* trial.deposits(units)
+    if (kind < 0.6 && reservation !== undefined) {
+      open.splice(at, 1)
+      return yield* trial.settles(reservation, choice < 0.5 ? "giveBack" : "spend")
     }
-  }).pipe(Random.withSeed("conservation"))
-
-/** Longer than any law takes. */
-const patience = Duration.days(100)
-
-/** The subject of interruptions: a caller that asks, whether the tokens are there or not. */
-const asked = (subject: Subject, asker: Asker): Effect.Effect<unknown> =>
-  Effect.withFiber((fiber): Effect.Effect<unknown> => {
-    const answer = subject.store.reserve(subject.unit, clockOf(fiber))
-    const taking = asker.take(answer, patience)
-    return typeof answer === "function" ? Effect.timeoutOption(taking, 1000) : taking
+    if (units > available) return yield* trial.lacks(units)
+    open.push(yield* trial.takes(units))
   })
 
 /** Records what the effect dies of. */
@@ -152,35 +78,23 @@ const noting = <A, E, R>(asker: Asker, self: Effect.Effect<A, E, R>): Effect.Eff
       if (Exit.isFailure(exit) && Cause.hasDies(exit.cause)) asker.died = Cause.squash(exit.cause)
     }))
 
-const interrupted = <R>(make: Make<R>, share: number) =>
+const interrupted = <R>(make: Make<R>, units: number) =>
   sweepEach(
     Effect.gen(function*() {
-      const [subject, twin] = yield* Effect.all([make, make])
-      yield* subject.setBoth(twin, share * subject.size)
-      return { subject, twin, asker: new Asker() }
+      const trial = yield* trialOf(make)
+      yield* trial.starts(units)
+      return { trial, asker: trial.asker() }
     }),
-    ({ asker, subject }) => noting(asker, asked(subject, asker)),
-    Effect.fnUntraced(function*({ asker, subject, twin }) {
-      asker.check(subject.unit)
-      yield* subject.expectAs("the balance after an interruption", twin, -asker.cost)
-      asker.reservation?.giveBack()
-      yield* subject.expectAs("the balance when all has gone back after an interruption", twin)
+    ({ asker, trial: { store, unit } }) => noting(asker, Effect.timeoutOption(asker.asks(store, unit), 1000)),
+    Effect.fnUntraced(function*({ asker, trial }) {
+      asker.check(trial.unit)
+      yield* trial.expects("an interruption")
+      if (asker.reservation !== undefined) yield* trial.settles(asker.reservation, "giveBack")
     })
   )
 
-/** A caller that waits, in its own fiber. */
-export const waiting = (subject: Subject, cost: number, granted?: () => void) =>
-  Effect.gen(function*() {
-    const asker = new Asker(granted)
-    const fiber = yield* Effect.forkChild(
-      Effect.flatMap(subject.answer(cost), (answer) => asker.take(answer, patience))
-    )
-    yield* turns
-    return { asker, fiber }
-  })
-
 /** Asks a store without tokens, and returns what it says. */
-const refusal = (subject: Subject, cost: number, patienceMillis: number) =>
+const refusal = (subject: Subject, cost: number, patienceMillis?: number) =>
   Effect.gen(function*() {
     yield* subject.setTo(0)
     const asker = new Asker()
@@ -206,16 +120,13 @@ const called = (subject: Subject, driver: keyof typeof drivers, script: Readonly
     const call = outcomes(script, { afterwards: "repeat" })
     const quota = RetryQuota.fromStore(subject.store)
     const retried = Effect.provideService(drivers[driver](call.send, policyOf(subject)), RetryQuota.RetryQuota, quota)
-    const fiber = yield* Effect.forkChild(Effect.exit(retried))
-    same("whether the call ends", yield* completes(subject.time, patienceMillis, fiber), true)
-    yield* Fiber.join(fiber)
+    same("whether the call ends", (yield* ran(Effect.exit(retried), patienceMillis, subject.time)) !== undefined, true)
     return call.sends
   })
 
-const pays = (driver: keyof typeof drivers): Body =>
-  function*(subject, twin) {
-    const { firstAttemptCost, successIncrement } = subject.store
-    const { size, unit } = subject
+const pays = (driver: keyof typeof drivers): Body<Trial> =>
+  function*(trial) {
+    const { store: { firstAttemptCost, onExceeded, successIncrement }, unit } = trial
     for (
       const [name, script, sends, change] of [
         ["that succeeds", [ok()], 1, successIncrement],
@@ -223,18 +134,19 @@ const pays = (driver: keyof typeof drivers): Body =>
         ["that fails three times", [transient], 3, -2 * unit]
       ] as const
     ) {
-      yield* subject.setBoth(twin, size / 2)
-      same(`how often a call is sent ${name}`, yield* called(subject, driver, script), sends)
-      yield* subject.expectAs(`the balance after a call ${name}`, twin, change - firstAttemptCost)
+      yield* trial.starts(5)
+      same(`how often a call is sent ${name}`, yield* called(trial, driver, script), sends)
+      yield* trial.expects(`a call ${name}`, change - firstAttemptCost)
     }
-    if (subject.waits) return
-    yield* subject.setBoth(twin, firstAttemptCost + unit / 2)
-    same("how often a call is sent whose retry costs too much", yield* called(subject, driver, [transient]), 1)
-    yield* subject.expectAs("the balance after a retry was refused", twin, -firstAttemptCost)
+    if (onExceeded === "wait") return
+    const first = firstAttemptCost / unit
+    yield* trial.starts(first + 0.5)
+    same("how often a call is sent whose retry costs too much", yield* called(trial, driver, [transient]), 1)
+    yield* trial.expects("a retry was refused", -firstAttemptCost)
     if (firstAttemptCost === 0) return
-    yield* subject.setBoth(twin, firstAttemptCost / 2)
-    same("how often a call is sent that cannot pay for its first send", yield* called(subject, driver, [ok()]), 0)
-    yield* subject.expectAs("the balance after a first send was refused", twin)
+    yield* trial.starts(first / 2)
+    same("how often a call is sent that cannot pay for its first send", yield* called(trial, driver, [ok()]), 0)
+    yield* trial.expects("a first send was refused")
   }
 
 const swept = <R>(make: Make<R>) =>
@@ -252,243 +164,201 @@ const swept = <R>(make: Make<R>) =>
     })
   })
 
-const always: Readonly<Record<string, Body>> = {
-  *"takes available tokens"(subject) {
-    const { size, unit } = subject
-    yield* subject.setTo(size)
-    const full = yield* subject.balance
-    for (let count = 1; count <= 10; count++) {
-      const { cost } = yield* subject.taken(unit)
-      close("the cost of a reservation", cost, unit)
-      yield* subject.expect(`the balance after ${count} tenths were taken`, full - count * unit)
-    }
+type Bodies<R = never> = Readonly<Record<string, Body<Trial, R>>>
+
+const always: Bodies = {
+  *"takes available tokens"(trial) {
+    yield* trial.starts(10)
+    for (let count = 1; count <= 10; count++) yield* trial.takes(1)
   },
-  "puts back, once, what is given back": settles("giveBack"),
-  "keeps what is spent, once": settles("spend"),
-  *"resizes what a reservation holds, until it is settled"(subject, twin) {
-    const { size, unit } = subject
-    for (const [settle, kept] of [["giveBack", 0], ["spend", 3]] as const) {
-      yield* subject.setBoth(twin, size / 2)
-      const reservation = yield* subject.taken(unit)
+  "puts back, once, what is given back": settlesOnce("giveBack"),
+  "keeps what is spent, once": settlesOnce("spend"),
+  *"resizes what a reservation holds, until it is settled"(trial) {
+    for (const settle of ["giveBack", "spend"] as const) {
+      yield* trial.starts(5)
+      const reservation = yield* trial.takes(1)
       if (reservation.resize === undefined) return
       for (const [what, units] of [["that grows", 2], ["that stays", 2], ["to nothing", 0], ["to more", 3]] as const) {
-        resized(what, reservation, units * unit, true)
-        yield* subject.expectAs(`the balance after resize of a reservation ${what}`, twin, -units * unit)
+        yield* trial.resizes(what, reservation, units, true)
       }
-      same(`${settle} of a reservation that was resized`, reservation[settle](), true)
-      yield* subject.expectAs(`the balance after ${settle} of a reservation that was resized`, twin, -kept * unit)
-      for (const units of [0, 4]) resized("that is settled", reservation, units * unit, false)
-      yield* subject.expectAs("the balance after resize of a reservation that is settled", twin, -kept * unit)
+      yield* trial.settles(reservation, settle)
+      for (const units of [0, 4]) yield* trial.resizes("that is settled", reservation, units, false)
     }
   },
-  *"does not resize beyond the tokens that there are"(subject, twin) {
-    const { size, unit } = subject
-    yield* subject.setBoth(twin, 1.5 * unit)
-    const reservation = yield* subject.taken(unit)
+  *"does not resize beyond the tokens that there are"(trial) {
+    yield* trial.starts(1.5)
+    const reservation = yield* trial.takes(1)
     if (reservation.resize === undefined) return
-    resized("by more tokens than there are", reservation, 2 * unit, false)
-    yield* subject.expectAs("the balance after resize by more tokens than there are", twin, -unit)
-    yield* subject.setBoth(twin, size)
-    if (Number.isFinite(subject.store.capacity)) resized("beyond the capacity", reservation, 1.05 * size, false)
-    same("giveBack of a reservation that was not settled", reservation.giveBack(), true)
-    yield* subject.expectAs("the balance when all has gone back after resize", twin)
-  },
-  *"takes nothing if there are too few tokens"(subject, twin) {
-    const { unit } = subject
-    yield* falls(subject, twin, 0)
-    yield* falls(subject, twin, unit / 2)
-    yield* subject.setTo(unit / 2)
-    yield* subject.deposit(unit / 2)
-    yield* subject.taken(unit)
-  },
-  *"grants a cost of 0 at any balance"(subject, twin) {
-    yield* subject.setBoth(twin, 0)
-    for (const settle of ["giveBack", "spend"] as const) {
-      const reservation = yield* subject.taken(0)
-      same(`${settle} of a reservation without tokens`, reservation[settle](), true)
+    yield* trial.resizes("by more tokens than there are", reservation, 2, false)
+    yield* trial.deposits(10)
+    if (Number.isFinite(trial.store.capacity)) {
+      yield* trial.resizes("beyond the capacity", reservation, 10.5, false)
     }
-    yield* subject.expectAs("the balance after nothing was taken", twin)
+    yield* trial.settles(reservation, "giveBack")
   },
-  *"grants no more than its capacity, however patient the caller"(subject, twin) {
-    const { capacity } = subject.store
-    if (!Number.isFinite(capacity)) return
-    yield* subject.setBoth(twin, capacity)
-    const asker = new Asker()
-    yield* subject.asked(2 * capacity, asker, patienceMillis)
-    same("how often hold was called for more tokens than the capacity", asker.holds, 0)
-    yield* subject.expectAs("the balance after a request above the capacity", twin)
-  },
-  *"adds deposits, up to the capacity"(subject) {
-    const { size, store, unit } = subject
-    yield* subject.setTo(0)
-    const before = yield* subject.balance
-    yield* subject.deposit(unit)
-    yield* subject.expect("the balance after a deposit", before + unit)
-    yield* subject.deposit(0)
-    yield* subject.expect("the balance after a deposit of nothing", before + unit)
-    if (!Number.isFinite(store.capacity)) return
-    for (let count = 0; count < 2; count++) {
-      yield* subject.deposit(size)
-      yield* subject.expect("the balance after a deposit beyond the capacity", store.capacity)
+  *"takes nothing if there are too few tokens"(trial) {
+    for (const units of [0, 0.5]) {
+      yield* trial.starts(units)
+      yield* trial.lacks(1)
     }
+    yield* trial.deposits(0.5)
+    yield* trial.takes(1)
   },
-  *"sets its tokens, if it can"(subject, twin) {
-    const { size, store, unit } = subject
-    if (store.set === undefined) return
-    for (const tokens of [0, size, unit, unit / 2]) {
-      yield* withClock((clock) => store.set!(tokens, clock))
-      yield* twin.setTo(tokens)
-      yield* subject.expectAs(`the balance after set to ${tokens}`, twin)
-    }
-    yield* subject.deposit(unit / 2)
-    yield* subject.taken(unit)
+  *"grants a cost of 0 at any balance"(trial) {
+    yield* trial.starts(0)
+    for (const settle of ["giveBack", "spend"] as const) yield* trial.settles(yield* trial.takes(0), settle)
   },
-  *"adds fractions without loss"(subject) {
-    const { unit } = subject
-    yield* subject.setTo(0)
-    for (let count = 0; count < 10; count++) yield* subject.deposit(unit / 10)
-    yield* subject.taken(unit)
-    yield* subject.balance
+  *"grants no more than its capacity, however patient the caller"(trial) {
+    if (!Number.isFinite(trial.store.capacity)) return
+    yield* trial.starts(10)
+    yield* trial.lacks(20)
   },
-  *"conserves tokens, whatever is taken, settled and deposited"(subject) {
-    yield* manySteps(subject)
+  *"adds deposits, up to the capacity"(trial) {
+    yield* trial.starts(0)
+    for (const units of [1, 0, 10, 10]) yield* trial.deposits(units)
   },
-  *"grants no token twice to concurrent fibers"(subject, twin) {
-    const { size, time, unit, waits } = subject
-    yield* subject.setBoth(twin, size)
-    const askers = Array.from({ length: 30 }, () => new Asker())
-    const asking = (asker: Asker) => Effect.flatMap(subject.answer(unit), (answer) => asker.take(answer, patience))
-    const fiber = yield* Effect.forkChild(Effect.forEach(askers, asking, { concurrency: "unbounded" }))
+  *"sets its tokens, if it can"(trial) {
+    if (trial.store.set === undefined) return
+    for (const units of [0, 10, 1, 0.5]) yield* trial.sets(units)
+    yield* trial.deposits(0.5)
+    yield* trial.takes(1)
+  },
+  *"adds fractions without loss"(trial) {
+    yield* trial.starts(0)
+    for (let count = 0; count < 10; count++) yield* trial.deposits(0.1)
+    yield* trial.takes(1)
+  },
+  *"conserves tokens, whatever is taken, settled and deposited"(trial) {
+    yield* trial.starts(5)
+    const open: Array<Reservation> = []
+    const steps = Effect.replicateEffect(step(trial, open), 100, { discard: true })
+    yield* Random.withSeed(steps, "conservation")
+  },
+  *"grants no token twice to concurrent fibers"(trial) {
+    const { store, time, unit } = trial
+    yield* trial.starts(10)
+    const askers = Array.from({ length: 30 }, () => trial.asker())
+    const asking = Effect.forEach(askers, (asker) => asker.asks(store, unit), { concurrency: "unbounded" })
+    const fiber = yield* Effect.forkChild(asking)
     const winners = () => askers.filter(({ holds }) => holds > 0).length
-    yield* until(time, patienceMillis, () => (waits ? winners() >= 10 : fiber.pollUnsafe() !== undefined))
+    const isOver = () => store.onExceeded === "wait" ? winners() >= 10 : fiber.pollUnsafe() !== undefined
+    yield* until(time, patienceMillis, isOver)
     yield* stopped(fiber)
     same("how many of 30 fibers get a tenth of the tokens each", winners(), 10)
     for (const asker of askers) asker.check(unit)
-    yield* subject.expectAs("the balance after ten tenths were taken at the same time", twin, -10 * unit)
+    yield* trial.expects("ten tenths were taken at the same time")
   },
   *"loses nothing to a clock that goes back"(subject) {
-    const { size, store, unit } = subject
+    const { size, slack, store, unit } = subject
     yield* subject.setTo(size / 2)
-    const before = yield* subject.balance
+    const least = (yield* subject.balance) - slack
     yield* withClock((clock) => {
       const back = earlier(clock, 3_600_000)
-      const balance = () => {
-        const balance = store.balance(back)
-        within("the balance by a clock that has gone back", balance, 0, store.capacity)
-        return balance
-      }
-      within("the balance by a clock that has gone back", balance(), before - subject.slack, store.capacity)
+      const look = () => within("the balance by a clock that has gone back", store.balance(back), least, store.capacity)
+      look()
       store.deposit(unit, back)
       const answer = store.reserve(unit, back)
       if (typeof answer === "object") same("giveBack by a clock that has gone back", answer.giveBack(), true)
-      within("the balance by a clock that has gone back", balance(), before - subject.slack, store.capacity)
+      look()
     })
-    within("the balance when the clock is right again", yield* subject.balance, before - subject.slack, store.capacity)
+    within("the balance when the clock is right again", yield* subject.balance, least, store.capacity)
   },
   "pays for the retries of withRetry": pays("withRetry"),
   "pays for the retries of Effect.retry": pays("Effect.retry")
 }
 
-const whereItWaits: Readonly<Record<string, Body>> = {
-  *"grants a waiter its tokens when there are enough"(subject, twin) {
-    const { time, unit } = subject
-    yield* subject.setBoth(twin, 0)
-    const { asker, fiber } = yield* waiting(subject, unit)
+const whereItWaits: Bodies = {
+  *"grants a waiter its tokens when there are enough"(trial) {
+    const { time } = trial
+    yield* trial.starts(0)
+    const { asker, fiber } = yield* trial.waits(1)
     same("how often hold was called before tokens came", asker.holds, 0)
-    yield* subject.deposit(unit)
-    yield* twin.deposit(unit)
+    yield* trial.deposits(1)
     yield* until(time, patienceMillis, () => asker.holds > 0)
     same("how often hold was called when the tokens had come", asker.holds, 1)
-    yield* until(time, patienceMillis, () => fiber.pollUnsafe() !== undefined)
-    same("whether the caller continues", fiber.pollUnsafe() !== undefined, true)
-    yield* subject.expectAs("the balance after a waiter got its tokens", twin, -unit)
+    const continues = yield* until(time, patienceMillis, () => fiber.pollUnsafe() !== undefined)
+    same("whether the caller continues", continues, true)
+    yield* trial.expects("a waiter got its tokens")
   },
-  *"serves waiters when its tokens are set, if it can"(subject, twin) {
-    const { store, time, unit } = subject
-    if (store.set === undefined) return
-    yield* subject.setBoth(twin, 0)
-    const waiters = [yield* waiting(subject, unit), yield* waiting(subject, 2 * unit), yield* waiting(subject, unit)]
-    yield* withClock((clock) => store.set!(3.5 * unit, clock))
-    yield* twin.deposit(3.5 * unit)
-    yield* until(time, 10, () => waiters[1]!.asker.holds > 0)
+  *"serves waiters when its tokens are set, if it can"(trial) {
+    if (trial.store.set === undefined) return
+    yield* trial.starts(0)
+    const waiters = [yield* trial.waits(1), yield* trial.waits(2), yield* trial.waits(1)]
+    yield* trial.sets(3.5)
+    yield* until(trial.time, 10, () => waiters[1]!.asker.holds > 0)
     same("the waiters with tokens after set", waiters.map(({ asker }) => asker.holds).join(), "1,1,0")
-    yield* subject.expectAs("the balance after set, and two waiters got their tokens", twin, -3 * unit)
+    yield* trial.expects("set, and two waiters got their tokens")
   },
-  *"serves waiters in order of arrival"(subject) {
-    const { time, unit } = subject
-    yield* subject.setTo(0)
+  *"serves waiters in order of arrival"(trial) {
+    yield* trial.starts(0)
     const order: Array<number> = []
-    const costs = [3 * unit, unit, 2 * unit]
-    for (const [place, cost] of costs.entries()) yield* waiting(subject, cost, () => order.push(place + 1))
-    yield* subject.deposit(unit)
+    for (const [place, units] of [3, 1, 2].entries()) yield* trial.waits(units, () => order.push(place + 1))
+    yield* trial.deposits(1)
     yield* turns
-    const newcomer = yield* subject.answer(unit)
+    const newcomer = yield* trial.answer(trial.unit)
     if (order.length === 0) same("reserve of tokens for which others wait", typeof newcomer, "function")
     for (let count = 0; count < 100 && order.length < 3; count++) {
-      yield* subject.deposit(unit)
-      yield* until(time, 10, () => order.length === 3)
+      yield* trial.deposits(1)
+      yield* until(trial.time, 10, () => order.length === 3)
     }
     same("the order in which three waiters got their tokens", order.join(), "1,2,3")
   },
-  *"forgets a waiter that is interrupted"(subject, twin) {
-    const { size, time, unit } = subject
-    yield* subject.setBoth(twin, 0)
-    const first = yield* waiting(subject, size)
-    const second = yield* waiting(subject, unit)
+  *"forgets a waiter that is interrupted"(trial) {
+    yield* trial.starts(0)
+    const [first, second] = [yield* trial.waits(10), yield* trial.waits(1)]
     yield* Fiber.interrupt(first.fiber)
-    yield* subject.deposit(unit)
-    yield* twin.deposit(unit)
-    yield* until(time, patienceMillis, () => second.asker.holds > 0)
+    yield* trial.deposits(1)
+    yield* until(trial.time, patienceMillis, () => second.asker.holds > 0)
     same("how often hold was called for one behind an interrupted waiter", second.asker.holds, 1)
     same("how often hold was called for an interrupted waiter", first.asker.holds, 0)
-    yield* subject.expectAs("the balance after a waiter was interrupted", twin, -unit)
+    yield* trial.expects("a waiter was interrupted")
   },
-  *"resizes past no waiter, and lets it have what comes back"(subject, twin) {
-    const { time, unit } = subject
-    yield* subject.setBoth(twin, unit)
-    const reservation = yield* subject.taken(unit)
+  *"resizes past no waiter, and lets it have what comes back"(trial) {
+    yield* trial.starts(1)
+    const reservation = yield* trial.takes(1)
     if (reservation.resize === undefined) return
-    const { asker } = yield* waiting(subject, unit)
-    yield* subject.deposit(unit / 2)
-    yield* twin.deposit(unit / 2)
-    resized("by tokens for which others wait", reservation, 1.25 * unit, false)
-    resized("that others wait for", reservation, unit / 2, true)
-    yield* until(time, patienceMillis, () => asker.holds > 0)
+    const { asker } = yield* trial.waits(1)
+    yield* trial.deposits(0.5)
+    yield* trial.resizes("by tokens for which others wait", reservation, 1.25, false)
+    yield* trial.resizes("that others wait for", reservation, 0.5, true)
+    yield* until(trial.time, patienceMillis, () => asker.holds > 0)
     same("how often hold was called when a reservation had shrunk", asker.holds, 1)
-    yield* subject.expectAs("the balance after a waiter got what a reservation held", twin, -1.5 * unit)
+    yield* trial.expects("a waiter got what a reservation held")
   },
-  *"grants nothing when the patience has ended"(subject, twin) {
-    const { size, time } = subject
-    yield* subject.setBoth(twin, 0)
-    const asker = new Asker()
-    yield* subject.asked(size, asker, 50)
-    asker.reservation?.giveBack()
+  *"grants nothing when the patience has ended"(trial) {
+    yield* trial.starts(0)
+    const asker = trial.asker()
+    yield* trial.asked(trial.size, asker, 50)
+    if (asker.reservation !== undefined) yield* trial.settles(asker.reservation, "giveBack")
     const { holds } = asker
-    yield* subject.deposit(size)
-    yield* twin.deposit(size)
-    yield* time.elapse(100)
+    yield* trial.deposits(10)
+    yield* trial.time.elapse(100)
     same("how often hold was called after the patience had ended", asker.holds - holds, 0)
-    yield* subject.expectAs("the balance after the patience had ended", twin)
+    yield* trial.expects("the patience had ended")
   },
-  *"reports that it refuses what it can never grant"(subject) {
-    const { capacity } = subject.store
+  *"reports that it refuses what it can never grant"(trial) {
+    const { capacity } = trial.store
     if (!Number.isFinite(capacity)) return
-    const shortage = yield* refusal(subject, 2 * capacity, patienceMillis)
+    const shortage = yield* refusal(trial, 2 * capacity)
     same("its answer for more tokens than the capacity", shortage, "refused")
   },
-  *"does not report a refusal of what it could grant to a more patient caller"(subject) {
-    const shortage = yield* refusal(subject, subject.size, 50)
+  *"does not report a refusal of what it could grant to a more patient caller"(trial) {
+    const shortage = yield* refusal(trial, trial.size, 50)
     same("its answer for tokens that only the patience is too short for", shortage, undefined)
   }
 }
 
 /** The laws that need a `TestClock`. */
-const virtually = <R>(
-  make: Make<R>
-): Readonly<Record<string, () => Effect.Effect<unknown, unknown, R | Scope.Scope>>> => ({
-  "has taken nothing when a caller that asks is interrupted, at any step": () => interrupted(make, 1),
-  "has taken nothing when a caller that asks for too much is interrupted, at any step": () => interrupted(make, 0),
-  "loses nothing to a call that is interrupted, at any step": () => swept(make)
+const virtually = <R>(make: Make<R>): Bodies<R> => ({
+  *"has taken nothing when a caller that asks is interrupted, at any step"() {
+    yield* interrupted(make, 10)
+  },
+  *"has taken nothing when a caller that asks for too much is interrupted, at any step"() {
+    yield* interrupted(make, 0)
+  },
+  *"loses nothing to a call that is interrupted, at any step"() {
+    yield* swept(make)
+  }
 })
 
 /**
@@ -496,23 +366,18 @@ const virtually = <R>(
  *
  * @internal
  */
-export const lawsOf = <R>(
+export const storeLawsOf = <R>(
   make: Make<R>,
   time: Time,
   onExceeded: "stop" | "wait"
-): ReadonlyArray<Law<Exclude<R, Scope.Scope>>> => {
-  const bodies = {
-    "describes itself": describes(onExceeded),
-    ...always,
-    ...(onExceeded === "wait" ? whereItWaits : {})
-  }
-  const ofTwo = Object.entries(bodies).map(([name, body]) =>
-    law(
-      name,
-      () => Effect.flatMap(Effect.all([make, make]), ([subject, twin]) => Effect.gen(() => body(subject, twin))),
-      time
-    )
+): ReadonlyArray<Law<Exclude<R, Scope.Scope>>> =>
+  lawsOf(
+    trialOf(make),
+    {
+      "describes itself": describes(onExceeded),
+      ...always,
+      ...(onExceeded === "wait" ? whereItWaits : {}),
+      ...(time.isVirtual ? virtually(make) : {})
+    },
+    time
   )
-  const swept = time.isVirtual ? Object.entries(virtually(make)).map(([name, body]) => law(name, body, time)) : []
-  return [...ofTwo, ...swept]
-}

@@ -1,13 +1,20 @@
 import type * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
 import { clockOf } from "../../internal/clock.ts"
 import type { Ask, Reservation, RetryQuotaStore, Shortage } from "../../RetryQuotaStore.ts"
-import { close, completes, same, stopped, type Time, within } from "./law.ts"
+import { close, isClose, ran, same, type Time, turns, within } from "./law.ts"
 
-/** How long a store that has to ask for tokens may take to answer, in milliseconds. */
-const roundTripMillis = 1000
+/**
+ * How long a waiter may take to get available tokens, in milliseconds.
+ *
+ * @internal
+ */
+export const patienceMillis = 60_000
+
+/** Longer than any law takes. */
+const forever = Duration.days(100)
 
 /**
  * Uses the current clock, in one step.
@@ -28,25 +35,23 @@ export class Asker {
   holds = 0
   reservation: Reservation | undefined = undefined
 
-  constructor(private readonly granted: () => void = () => undefined) {}
+  constructor(private readonly granted?: (reservation: Reservation) => void) {}
 
   readonly hold = (reservation: Reservation): void => {
     this.holds++
     this.reservation = reservation
-    this.granted()
+    this.granted?.(reservation)
   }
 
-  /** Holds what is granted immediately, else waits. Returns why it holds nothing, if the store says so. */
-  take(answer: Reservation | undefined | Ask, patience: Duration.Duration): Effect.Effect<Shortage> {
-    if (typeof answer === "function") return answer(patience, this.hold)
-    if (answer === undefined) return Effect.succeed("refused")
-    this.hold(answer)
-    return Effect.succeed(undefined)
-  }
-
-  /** Tokens it has and has not settled. */
-  get cost(): number {
-    return this.reservation?.cost ?? 0
+  /** Asks, and in the same step holds what is granted immediately. Returns why it holds nothing, if the store says so. */
+  asks(store: RetryQuotaStore, cost: number, patience = forever): Effect.Effect<Shortage> {
+    return Effect.withFiber((fiber) => {
+      const answer = store.reserve(cost, clockOf(fiber))
+      if (typeof answer === "function") return answer(patience, this.hold)
+      if (answer === undefined) return Effect.succeed("refused")
+      this.hold(answer)
+      return Effect.succeed(undefined)
+    })
   }
 
   /** Rejects more tokens than it asked for, and any defect. */
@@ -65,18 +70,12 @@ export class Asker {
 export class Subject {
   /** As many tokens as it can hold, or enough. */
   readonly size: number
+  /** A tenth of its tokens. */
+  readonly unit: number
 
   constructor(readonly store: RetryQuotaStore, readonly time: Time, readonly slack: number) {
     this.size = Number.isFinite(store.capacity) ? store.capacity : 1000
-  }
-
-  /** A tenth of its tokens. */
-  get unit(): number {
-    return this.size / 10
-  }
-
-  get waits(): boolean {
-    return this.store.onExceeded === "wait"
+    this.unit = this.size / 10
   }
 
   get balance(): Effect.Effect<number> {
@@ -98,27 +97,18 @@ export class Subject {
     return withClock((clock) => this.store.reserve(cost, clock))
   }
 
-  /** Takes tokens, if available. */
-  reserve(cost: number): Effect.Effect<Reservation | undefined> {
-    return Effect.gen({ self: this }, function*() {
-      const asker = new Asker()
-      yield* this.asked(cost, asker, roundTripMillis)
-      asker.check(cost)
-      return asker.reservation
-    })
+  /** Asks for tokens, and waits as long as the caller is patient. Returns the answer, if there is one by then. */
+  asked(cost: number, asker: Asker, patience = patienceMillis): Effect.Effect<Shortage> {
+    const asking = asker.asks(this.store, cost, Duration.millis(patience))
+    return Effect.map(ran(asking, patience, this.time), (exit) => exit?._tag === "Success" ? exit.value : undefined)
   }
 
-  /** Asks for tokens, and waits up to `patienceMillis`. Returns the answer, if there is one by then. */
-  asked(cost: number, asker: Asker, patienceMillis: number): Effect.Effect<Shortage> {
-    return Effect.gen({ self: this }, function*() {
-      const answer = yield* this.answer(cost)
-      const taking = asker.take(answer, Duration.millis(patienceMillis))
-      if (typeof answer !== "function") return yield* taking
-      const fiber = yield* Effect.forkChild(taking)
-      yield* completes(this.time, patienceMillis, fiber)
-      yield* stopped(fiber)
-      const exit = fiber.pollUnsafe()
-      return exit !== undefined && Exit.isSuccess(exit) ? exit.value : undefined
+  /** Takes tokens, if available. */
+  reserve(cost: number): Effect.Effect<Reservation | undefined> {
+    const asker = new Asker()
+    return Effect.map(this.asked(cost, asker), () => {
+      asker.check(cost)
+      return asker.reservation
     })
   }
 
@@ -134,37 +124,132 @@ export class Subject {
   setTo(tokens: number): Effect.Effect<void> {
     return Effect.gen({ self: this }, function*() {
       yield* this.deposit(this.size)
-      if (tokens >= this.size) return
-      const balance = yield* this.balance
-      const reservation = yield* this.taken(balance - tokens)
+      const tooMany = (yield* this.balance) - tokens
+      if (tooMany <= 0) return
+      const reservation = yield* this.taken(tooMany)
       same("spend of a reservation that is not settled", reservation.spend(), true)
     })
   }
 
+  /** A caller that waits, in its own fiber. */
+  waiting(cost: number, asker: Asker): Effect.Effect<Fiber.Fiber<Shortage>> {
+    return Effect.tap(Effect.forkChild(asker.asks(this.store, cost)), turns)
+  }
+}
+
+/**
+ * Resizes a reservation, if the store can.
+ *
+ * @internal
+ */
+export const resized = (what: string, reservation: Reservation, cost: number, expected: boolean): void => {
+  const before = reservation.cost
+  same(`resize of a reservation ${what}`, reservation.resize!(cost), expected)
+  close(`the cost of a reservation after resize ${what}`, reservation.cost, expected ? cost : before)
+}
+
+/**
+ * A store under test, with a twin that sees the same except for what a law does. Tokens are counted in tenths of its
+ * size, and each step checks the balance.
+ *
+ * @internal
+ */
+export class Trial extends Subject {
+  /** How many more tokens than its twin it should have. */
+  private more = 0
+
+  constructor({ slack, store, time }: Subject, readonly twin: Subject) {
+    super(store, time, slack)
+  }
+
   /** Sets it and its twin. */
-  setBoth(twin: Subject, tokens: number): Effect.Effect<void> {
-    return Effect.andThen(this.setTo(tokens), twin.setTo(tokens))
-  }
-
-  /** Rejects any other balance. */
-  expect(what: string, expected: number): Effect.Effect<void> {
-    return Effect.map(this.balance, (balance) => close(what, balance, expected, this.slack))
-  }
-
-  /** Rejects any balance other than that of a store with the same history, plus this many tokens. */
-  expectAs(what: string, twin: Subject, tokens = 0): Effect.Effect<void> {
+  starts(units: number): Effect.Effect<void> {
     return Effect.gen({ self: this }, function*() {
-      // What goes back to a remote store takes some time.
-      for (let waited = 0; waited < 10 && !(yield* this.isAs(twin, tokens)); waited++) yield* this.time.elapse(100)
-      const right = Math.min(this.store.capacity, (yield* twin.balance) + tokens)
-      close(what, yield* this.balance, right, this.slack)
+      for (const subject of [this, this.twin]) yield* subject.setTo(units * this.unit)
+      this.more = 0
     })
   }
 
-  private isAs(twin: Subject, tokens: number): Effect.Effect<boolean> {
+  /** Rejects any balance other than that of the twin, and what was taken and has come back, up to the capacity. */
+  expects(event: string, change = 0): Effect.Effect<void> {
     return Effect.gen({ self: this }, function*() {
-      const right = Math.min(this.store.capacity, (yield* twin.balance) + tokens)
-      return Math.abs((yield* this.balance) - right) <= this.slack + 1e-6
+      const { slack, store, time, twin } = this
+      this.more += change
+      // What goes back to a remote store takes some time.
+      for (let waited = 0;; waited++) {
+        const [balance, others] = [yield* this.balance, yield* twin.balance]
+        const right = Math.min(store.capacity, others + this.more)
+        if (waited === 10 || isClose(balance, right, slack)) {
+          close(`the balance after ${event}`, balance, right, slack)
+          this.more = balance - others
+          return
+        }
+        yield* time.elapse(100)
+      }
+    })
+  }
+
+  /** A caller whose tokens are expected to be missing. */
+  asker(granted?: () => void): Asker {
+    return new Asker(({ cost }) => {
+      this.more -= cost
+      granted?.()
+    })
+  }
+
+  /** A caller that waits, in its own fiber. */
+  waits(units: number, granted?: () => void) {
+    const asker = this.asker(granted)
+    return Effect.map(this.waiting(units * this.unit, asker), (fiber) => ({ asker, fiber }))
+  }
+
+  /** Takes available tokens. */
+  takes(units: number): Effect.Effect<Reservation> {
+    return Effect.tap(this.taken(units * this.unit), ({ cost }) => this.expects("tokens were taken", -cost))
+  }
+
+  /** Missing tokens are not taken. */
+  lacks(units: number): Effect.Effect<void> {
+    return Effect.gen({ self: this }, function*() {
+      const cost = units * this.unit
+      if (this.store.onExceeded === "wait" && cost <= this.size) {
+        same("reserve of more tokens than there are", typeof (yield* this.answer(cost)), "function")
+      } else {
+        const asker = this.asker()
+        yield* this.asked(cost, asker)
+        same("how often hold was called for more tokens than there are", asker.holds, 0)
+      }
+      yield* this.expects("tokens were not granted")
+    })
+  }
+
+  /** Settles an open reservation. */
+  settles(reservation: Reservation, how: "giveBack" | "spend"): Effect.Effect<void> {
+    const { cost } = reservation
+    same(`${how} of a reservation that is not settled`, reservation[how](), true)
+    return this.expects(how, how === "giveBack" ? cost : 0)
+  }
+
+  /** Resizes a reservation, if that is possible. */
+  resizes(what: string, reservation: Reservation, units: number, isPossible: boolean): Effect.Effect<void> {
+    const { cost } = reservation
+    resized(what, reservation, units * this.unit, isPossible)
+    return this.expects(`resize of a reservation ${what}`, cost - reservation.cost)
+  }
+
+  deposits(units: number): Effect.Effect<void> {
+    const tokens = units * this.unit
+    return Effect.andThen(this.deposit(tokens), this.expects("a deposit", tokens))
+  }
+
+  /** Sets its tokens itself. */
+  sets(units: number): Effect.Effect<void> {
+    const tokens = units * this.unit
+    return Effect.gen({ self: this }, function*() {
+      yield* this.twin.setTo(tokens)
+      this.more = 0
+      yield* withClock((clock) => this.store.set!(tokens, clock))
+      yield* this.expects(`set to ${tokens}`)
     })
   }
 }

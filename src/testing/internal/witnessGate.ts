@@ -4,7 +4,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
-import { monotonicMillis } from "../../internal/clock.ts"
+import { monotonicMillis, withMillis } from "../../internal/clock.ts"
 import { Refused } from "../../internal/refused.ts"
 import { get } from "../../internal/tryGet.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
@@ -131,19 +131,17 @@ export class GateSubject {
 
   /** Asks, in one step. */
   enter(attempt = 1, clock?: Clock.Clock): Effect.Effect<Entry> {
-    return Effect.withFiber(({ context }) => Effect.succeed(this.enterIn(context, attempt, clock)))
-  }
-
-  private enterIn(around: Context.Context<never>, attempt: number, clock?: Clock.Clock): Entry {
-    const context = clock === undefined ? around : Context.add(around, Clock.Clock, clock)
-    const entry = new Entry()
-    const nowMillis = monotonicMillis(Context.get(context, Clock.Clock))
-    const hold = (pass: Pass) => {
-      entry.passes.push(pass)
-    }
-    entry.waiting = this.gate.enter({ attempt, nowMillis, context, hold }) ?? undefined
-    same("how often hold was called immediately", entry.passes.length, entry.waiting === undefined ? 1 : 0)
-    return entry
+    return Effect.withFiber(({ context: around }) => {
+      const context = clock === undefined ? around : Context.add(around, Clock.Clock, clock)
+      const entry = new Entry()
+      const nowMillis = monotonicMillis(Context.get(context, Clock.Clock))
+      const hold = (pass: Pass) => {
+        entry.passes.push(pass)
+      }
+      entry.waiting = this.gate.enter({ attempt, nowMillis, context, hold }) ?? undefined
+      same("how often hold was called immediately", entry.passes.length, entry.waiting === undefined ? 1 : 0)
+      return Effect.succeed(entry)
+    })
   }
 
   /** Asks until it holds a send back. */
@@ -169,7 +167,7 @@ export class GateSubject {
 
   /** Ends a send: each in a different way, unless given. */
   settle(pass: Pass, ending = endings[this.ends++ % endings.length]!): Effect.Effect<void> {
-    return Effect.clockWith((clock) => Effect.sync(() => pass.settle({ ...ending, nowMillis: monotonicMillis(clock) })))
+    return withMillis((nowMillis) => pass.settle({ ...ending, nowMillis }))
   }
 
   /** A send that the gate holds back, in its own fiber. */
