@@ -10,7 +10,7 @@ import { checks } from "../internal/checks.ts"
 import type { InvalidOption } from "../InvalidOption.ts"
 import * as RetryQuota from "../RetryQuota.ts"
 import type { RetryQuotaStore } from "../RetryQuotaStore.ts"
-import { ledgerOf, makeQuota, quotaOver } from "./internal/ledger.ts"
+import { Ledger, makeLedger } from "./internal/ledger.ts"
 
 /**
  * The state of a quota.
@@ -47,10 +47,7 @@ export interface QuotaState {
  * @since 0.1.0
  */
 export const layer = (options: RetryQuota.Options = {}): Layer.Layer<RetryQuota.RetryQuota> =>
-  Layer.effect(
-    RetryQuota.RetryQuota,
-    Effect.map(makeQuota(options, "TestQuota.layer"), ({ quota }) => quota)
-  )
+  Layer.effect(RetryQuota.RetryQuota, Effect.map(makeLedger(options, "TestQuota.layer"), RetryQuota.fromStore))
 
 /**
  * A quota over your own store whose state can be read with {@link state}.
@@ -61,7 +58,7 @@ export const layer = (options: RetryQuota.Options = {}): Layer.Layer<RetryQuota.
 export const layerStore = <E, R>(
   store: Effect.Effect<RetryQuotaStore, E, R>
 ): Layer.Layer<RetryQuota.RetryQuota, E, R> =>
-  Layer.effect(RetryQuota.RetryQuota, Effect.map(store, (own) => quotaOver(own).quota))
+  Layer.effect(RetryQuota.RetryQuota, Effect.map(store, (own) => RetryQuota.fromStore(new Ledger(own))))
 
 /**
  * The quota's current state. For a quota not made by {@link layer} or {@link layerStore}, `held` and `waiting` are 0:
@@ -70,10 +67,12 @@ export const layerStore = <E, R>(
  * @category getters
  * @since 0.1.0
  */
-export const state: Effect.Effect<QuotaState, never, RetryQuota.RetryQuota> = RetryQuota.RetryQuota.use((quota) =>
-  Effect.map(quota.balance, (balance) => {
-    const ledger = ledgerOf(quota)
-    return { balance, capacity: quota.capacity, held: ledger?.held ?? 0, waiting: ledger?.waiting ?? 0 }
+export const state: Effect.Effect<QuotaState, never, RetryQuota.RetryQuota> = RetryQuota.RetryQuota.use((
+  { balance, capacity, store }
+) =>
+  Effect.map(balance, (balance) => {
+    const { held, waiting } = store instanceof Ledger ? store : { held: 0, waiting: 0 }
+    return { balance, capacity, held, waiting }
   })
 )
 

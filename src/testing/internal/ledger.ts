@@ -1,11 +1,11 @@
 import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { checksOf } from "../../internal/checks.ts"
-import { monotonicMillis } from "../../internal/clock.ts"
+import { withMillis } from "../../internal/clock.ts"
 import { DelegatingStore } from "../../quota/internal/delegatingStore.ts"
 import { MemoryStore, validStore } from "../../quota/internal/memoryStore.ts"
 import { followed } from "../../quota/internal/reservation.ts"
-import * as RetryQuota from "../../RetryQuota.ts"
+import type * as RetryQuota from "../../RetryQuota.ts"
 import type { Ask, Reservation, RetryQuotaStore } from "../../RetryQuotaStore.ts"
 
 /**
@@ -23,7 +23,7 @@ export class Ledger extends DelegatingStore {
     /** The store with the tokens. */
     readonly store: RetryQuotaStore,
     /** Whether tokens can come from elsewhere: from calls that succeed, or from a refill. */
-    readonly gains: boolean
+    readonly gains = true
   ) {
     super()
   }
@@ -73,41 +73,12 @@ export class Ledger extends DelegatingStore {
 }
 
 /**
- * A quota, and its account of tokens.
+ * Makes an account of a bucket in memory. Throws `InvalidOption` when an option is invalid.
  *
  * @internal
  */
-export interface Accounted {
-  readonly quota: RetryQuota.Service
-  readonly ledger: Ledger
-}
-
-/**
- * The account of a quota, if the kit made it.
- *
- * @internal
- */
-export const ledgerOf = ({ store }: RetryQuota.Service): Ledger | undefined =>
-  store instanceof Ledger ? store : undefined
-
-const accounted = (ledger: Ledger): Accounted => ({ quota: RetryQuota.fromStore(ledger), ledger })
-
-/**
- * Makes a quota over a store, whose tokens may come from anywhere.
- *
- * @internal
- */
-export const quotaOver = (store: RetryQuotaStore): Accounted => accounted(new Ledger(store, true))
-
-/**
- * Makes a quota over a bucket in memory. Throws `InvalidOption` when an option is invalid.
- *
- * @internal
- */
-export const makeQuota = (options: RetryQuota.Options, constructorName: string): Effect.Effect<Accounted> => {
+export const makeLedger = (options: RetryQuota.Options, constructorName: string): Effect.Effect<Ledger> => {
   const valid = validStore(options, checksOf(constructorName, options))
   const gains = valid.successIncrement > 0 || valid.refillPerSecond > 0
-  return Effect.clockWith((clock) =>
-    Effect.sync(() => accounted(new Ledger(new MemoryStore(valid, monotonicMillis(clock)), gains)))
-  )
+  return withMillis((nowMillis) => new Ledger(new MemoryStore(valid, nowMillis), gains))
 }

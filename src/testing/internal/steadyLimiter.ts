@@ -2,11 +2,12 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as AdaptiveRateLimiter from "../../gates/AdaptiveRateLimiter.ts"
-import { AdaptiveGate, serviceOf, validated } from "../../gates/internal/adaptiveGate.ts"
+import { AdaptiveGate, initial, serviceOf, validated } from "../../gates/internal/adaptiveGate.ts"
 import { also, checks, checksOf } from "../../internal/checks.ts"
-import { monotonicMillis } from "../../internal/clock.ts"
-import * as Cubic from "../../internal/math/cubic.ts"
-import { Witness } from "./witnessGate.ts"
+import { monotonicMillis, withMillis } from "../../internal/clock.ts"
+import type * as Cubic from "../../internal/math/cubic.ts"
+import type { Pass } from "../../SendGate.ts"
+import { endings, Witness } from "./witnessGate.ts"
 
 const constructorName = "TestLimiter.layer"
 
@@ -26,19 +27,13 @@ export interface TestLimiterOptions extends AdaptiveRateLimiter.Options {
   readonly tokens?: number | undefined
 }
 
-/** The limiter after a throttle that brings it to the fill rate. */
-const throttledTo = (
-  fillRate: number,
-  config: Cubic.CubicConfig,
-  tokens: number
-): (now: number) => Cubic.Cubic => {
+/** The state after a throttle that brings a limiter to the fill rate. */
+const throttledTo = (fillRate: number, tokens: number, { beta, minCapacity, minFillRate }: Cubic.CubicConfig) => {
   const check = checks(constructorName)
-  check.between("fillRate", fillRate, config.minFillRate, Number.MAX_SAFE_INTEGER)
-  const maxTokens = Math.max(fillRate, config.minCapacity)
-  check.between("tokens", tokens, 0, maxTokens)
-  const lastMaxRate = fillRate / config.beta
-  const saved = { enabled: true, tokens, fillRate, measuredTxRate: lastMaxRate, lastMaxRate, sinceThrottle: 0 }
-  return (now) => Cubic.restored(config, saved, now)
+  check.between("fillRate", fillRate, minFillRate, Number.MAX_SAFE_INTEGER)
+  check.between("tokens", tokens, 0, Math.max(fillRate, minCapacity))
+  const lastMaxRate = fillRate / beta
+  return { enabled: true, tokens, fillRate, measuredTxRate: lastMaxRate, lastMaxRate, sinceThrottle: 0 }
 }
 
 /** Makes the gate of a limiter. Throws `InvalidOption` when an option is invalid. */
@@ -50,10 +45,8 @@ const makeGate = (options: TestLimiterOptions): Effect.Effect<AdaptiveGate> => {
   if (fillRate === undefined && tokens !== undefined) {
     checks(constructorName).reject("tokens", tokens, "given with a fillRate")
   }
-  const stateAt = fillRate === undefined
-    ? (now: number) => Cubic.initial(valid.cubic, now)
-    : throttledTo(fillRate, valid.cubic, tokens ?? 0)
-  return Effect.clockWith((clock) => Effect.sync(() => new AdaptiveGate(valid, stateAt(monotonicMillis(clock) / 1000))))
+  const restore = fillRate === undefined ? valid.restore : throttledTo(fillRate, tokens ?? 0, valid.cubic)
+  return withMillis((nowMillis) => new AdaptiveGate(valid, initial({ ...valid, restore }, nowMillis)))
 }
 
 /**
@@ -77,42 +70,39 @@ export interface SteadyLimiterOptions extends Pick<AdaptiveRateLimiter.Options, 
   readonly tokens?: number | undefined
 }
 
-/** A gate around a limiter's gate that counts the sends it lets pass, and ignores responses. */
-class Steady extends Witness<AdaptiveRateLimiter.RateLimitExceeded> {
-  protected override settle(): void {}
-
-  /** Sends that have passed and were not canceled. */
-  get sent(): number {
-    return this.held - this.canceled
-  }
-
-  /** Sends without the engine. */
-  get acquire(): Effect.Effect<void, AdaptiveRateLimiter.RateLimitExceeded> {
-    return Effect.withFiber(({ context }) => {
-      const hold = () => {
-        this.held++
-        this.settled++
-      }
-      const nowMillis = monotonicMillis(Context.get(context, Clock.Clock))
-      return this.gate.enter({ attempt: 1, context, nowMillis, hold }) ?? Effect.void
-    })
-  }
-}
-
 /**
- * A limiter that accounts for its tokens.
+ * A gate around a limiter's gate that counts the sends it lets pass, and ignores responses.
  *
  * @internal
  */
-export interface SteadyLimiter {
+export class SteadyLimiter extends Witness<AdaptiveRateLimiter.RateLimitExceeded> {
   readonly limiter: AdaptiveRateLimiter.Service
-  /** Initial tokens plus those refilled since, minus those of sends. */
-  readonly expected: Effect.Effect<number>
-  /** The number of passes neither settled nor canceled. */
-  readonly open: () => number
-}
 
-const millisNow: Effect.Effect<number> = Effect.clockWith((clock) => Effect.sync(() => monotonicMillis(clock)))
+  constructor(
+    gate: AdaptiveGate,
+    /** Initial tokens plus those refilled since. */
+    private readonly tokensAt: (nowMillis: number) => number
+  ) {
+    super(gate)
+    this.limiter = { ...serviceOf(gate), acquire: this.acquire, update: () => Effect.void, gate: this }
+  }
+
+  protected override settle(): void {}
+
+  /** The tokens that it had and got, minus those of sends. */
+  get expected(): Effect.Effect<number> {
+    return withMillis((nowMillis) => this.tokensAt(nowMillis) - this.held + this.canceled)
+  }
+
+  /** Sends without the engine. */
+  private get acquire(): Effect.Effect<void, AdaptiveRateLimiter.RateLimitExceeded> {
+    return Effect.withFiber(({ context }) => {
+      const nowMillis = monotonicMillis(Context.get(context, Clock.Clock))
+      const hold = (pass: Pass) => pass.settle({ ...endings[0]!, nowMillis })
+      return this.enter({ attempt: 1, context, nowMillis, hold }) ?? Effect.void
+    })
+  }
+}
 
 /**
  * Makes a limiter that accounts for its tokens.
@@ -122,17 +112,11 @@ const millisNow: Effect.Effect<number> = Effect.clockWith((clock) => Effect.sync
 export const makeSteady = (options: SteadyLimiterOptions): Effect.Effect<SteadyLimiter> => {
   const { fillRate = 1, tokens = 0 } = options
   const made = makeGate({ ...options, fillRate, tokens, minFillRate: fillRate, minCapacity: Number.MAX_SAFE_INTEGER })
-  return Effect.map(Effect.all([made, millisNow]), ([gate, startMillis]) => {
-    const steady = new Steady(gate)
-    return {
-      limiter: {
-        ...serviceOf(gate),
-        acquire: steady.acquire,
-        update: () => Effect.void,
-        gate: steady
-      },
-      expected: Effect.map(millisNow, (now) => tokens + fillRate * (now - startMillis) / 1000 - steady.sent),
-      open: () => steady.open
-    }
-  })
+  return Effect.flatMap(
+    made,
+    (gate) =>
+      withMillis((startMillis) =>
+        new SteadyLimiter(gate, (nowMillis) => tokens + fillRate * (nowMillis - startMillis) / 1000)
+      )
+  )
 }

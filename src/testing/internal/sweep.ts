@@ -4,12 +4,13 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Scheduler from "effect/Scheduler"
+import type { TestClock } from "effect/testing/TestClock"
 import * as AdaptiveRateLimiter from "../../gates/AdaptiveRateLimiter.ts"
 import * as RetryQuota from "../../RetryQuota.ts"
 import type { RetryQuotaStore } from "../../RetryQuotaStore.ts"
-import { type Accounted, makeQuota, quotaOver } from "./ledger.ts"
+import { Ledger, makeLedger } from "./ledger.ts"
 import { makeSteady, type SteadyLimiter, type SteadyLimiterOptions } from "./steadyLimiter.ts"
-import { runOn, sweepPaceOf, type TimeOptions, withTestClock } from "./virtualTime.ts"
+import { type Pace, runOn, sweepPaceOf, type TimeOptions, withTestClock } from "./virtualTime.ts"
 
 /**
  * Where an effect was interrupted.
@@ -49,36 +50,6 @@ export class SweepFailure extends Data.TaggedError("SweepFailure")<
   }
 }
 
-/** Interrupts the fiber that makes step `at.step`, or the effect in its wait `at.wait`, and counts both. */
-class Interrupting implements Scheduler.Scheduler {
-  steps = 0
-  waits = 0
-  waited: Duration.Duration | undefined = undefined
-  readonly executionMode: Scheduler.Scheduler["executionMode"]
-
-  constructor(
-    private readonly base: Scheduler.Scheduler,
-    private readonly at: { readonly step: number; readonly wait: number }
-  ) {
-    this.executionMode = base.executionMode
-  }
-
-  makeDispatcher(): Scheduler.SchedulerDispatcher {
-    return this.base.makeDispatcher()
-  }
-
-  shouldYield(fiber: Parameters<Scheduler.Scheduler["shouldYield"]>[0]): boolean {
-    if (++this.steps === this.at.step) fiber.interruptUnsafe()
-    return this.base.shouldYield(fiber)
-  }
-
-  readonly interrupts = (movedMillis: number): boolean => {
-    if (++this.waits !== this.at.wait) return false
-    this.waited = Duration.millis(movedMillis)
-    return true
-  }
-}
-
 /** The most moments of waiting at which an effect is interrupted. */
 const mostWaits = 100
 
@@ -94,6 +65,40 @@ const spread = (count: number): ReadonlyArray<number> => {
  * @internal
  */
 export const Stride = Context.Reference<number>("effect-retry/testing/Stride", { defaultValue: () => 1 })
+
+/** Where one run of a sweep is interrupted: in a step, or in a moment of waiting. Of the undisturbed run, nowhere. */
+interface Place {
+  readonly step?: number
+  readonly wait?: number
+}
+
+/** Runs an effect, interrupts it there, and counts its steps and moments of waiting. */
+const runTo = <A, E, R>(clock: TestClock, self: Effect.Effect<A, E, R>, pace: Pace, { step, wait }: Place) =>
+  Effect.gen(function*() {
+    const base = yield* Scheduler.Scheduler
+    let [steps, waits] = [0, 0]
+    let waited: Duration.Duration | undefined
+    const scheduler: Scheduler.Scheduler = {
+      executionMode: base.executionMode,
+      makeDispatcher: () => base.makeDispatcher(),
+      shouldYield: (fiber) => {
+        if (++steps === step) fiber.interruptUnsafe()
+        return base.shouldYield(fiber)
+      }
+    }
+    const interrupts = (movedMillis: number): boolean => {
+      if (++waits !== wait) return false
+      waited = Duration.millis(movedMillis)
+      return true
+    }
+    const { sleeping } = yield* runOn(
+      clock,
+      Effect.provideService(self, Scheduler.Scheduler, scheduler),
+      pace,
+      interrupts
+    )
+    return { steps, waits, waited, sleeping }
+  })
 
 /**
  * Runs an effect once undisturbed under `TestClock`, then again and again: interrupted at its first step of the
@@ -133,20 +138,15 @@ export const sweep = <A, E, R, R2>(
   const pace = sweepPaceOf(options)
   return withTestClock((clock) =>
     Effect.gen(function*() {
-      const base = yield* Scheduler.Scheduler
       const stride = yield* Stride
-      const run = (place: number, step: number, wait: number) =>
-        Effect.gen(function*() {
-          const scheduler = new Interrupting(base, { step, wait })
-          const swept = Effect.provideService(self, Scheduler.Scheduler, scheduler)
-          const { sleeping } = yield* runOn(clock, swept, pace, scheduler.interrupts)
-          yield* check(place, sleeping, scheduler.waited)
-          return scheduler
-        })
-      const { steps, waits } = yield* run(0, 0, 0)
+      const run = (count: number, place: Place) =>
+        Effect.tap(runTo(clock, self, pace, place), ({ sleeping, waited }) => check(count, sleeping, waited))
+      const { steps, waits } = yield* run(0, {})
       const moments = spread(waits)
-      for (let step = stride; step <= steps; step += stride) yield* run(step, step, 0)
-      for (let index = 0; index < moments.length; index += stride) yield* run(steps + index + 1, 0, moments[index]!)
+      for (let step = stride; step <= steps; step += stride) yield* run(step, { step })
+      for (let index = 0; index < moments.length; index += stride) {
+        yield* run(steps + index + 1, { wait: moments[index]! })
+      }
       return steps + moments.length
     })
   )
@@ -176,44 +176,42 @@ export const sweepEach = <S, A, E, R, E2, R2, E3, R3>(
 const epsilon = 1e-6
 
 /** What each run of an effect gets. */
-interface Setup extends Accounted {
+interface Setup {
+  readonly ledger: Ledger
+  readonly quota: RetryQuota.Service
+  /** The balance at first. */
   readonly initial: number
   readonly steady: SteadyLimiter | undefined
 }
 
-type Fail = (what: SweepFailure["what"], actual: number, expected: number) => Effect.Effect<void>
+type Finding = readonly [what: SweepFailure["what"], actual: number, expected: number]
 
-const checkedQuota = ({ initial, ledger, quota }: Setup, fail: Fail) =>
+/** What a run has left behind, and what it should have. */
+const findings = ({ initial, ledger, quota, steady }: Setup, sleeping: number) =>
   Effect.gen(function*() {
-    const { held } = ledger
-    if (held > epsilon) return yield* fail("held", held, 0)
     const balance = yield* quota.balance
-    const expected = initial - ledger.spent
-    const off = ledger.gains ? expected - balance : Math.abs(expected - balance)
-    if (off > epsilon) yield* fail("balance", balance, expected)
-  })
-
-const checkedTokens = ({ expected, limiter, open }: SteadyLimiter, fail: Fail) =>
-  Effect.gen(function*() {
-    if (open() !== 0) yield* fail("passes", open(), 0)
-    const { capacity } = yield* limiter.state
-    const right = yield* expected
-    if (Math.abs(capacity - right) > epsilon) yield* fail("send tokens", capacity, right)
+    const right = initial - ledger.spent
+    const around = yield* Effect.serviceOption(AdaptiveRateLimiter.AdaptiveRateLimiter)
+    const limiter = steady?.limiter ?? Option.getOrUndefined(around)
+    const limited = yield* limiter?.state ?? Effect.succeed({ waiting: 0, capacity: 0 })
+    const found: Array<Finding> = [
+      ["held", ledger.held, 0],
+      ["balance", balance, ledger.gains ? Math.max(balance, right) : right],
+      ["waiting", ledger.waiting + limited.waiting, 0],
+      ["sleeping", sleeping, 0]
+    ]
+    if (steady !== undefined) {
+      found.push(["passes", steady.open, 0], ["send tokens", limited.capacity, yield* steady.expected])
+    }
+    return found
   })
 
 const checked = (setup: Setup, { step, waited }: Interruption, sleeping: number) =>
-  Effect.gen(function*() {
-    const fail: Fail = (what, actual, expected) =>
-      Effect.die(new SweepFailure({ step, waited, what, actual, expected }))
-    yield* checkedQuota(setup, fail)
-    const { ledger, steady } = setup
-    const around = yield* Effect.serviceOption(AdaptiveRateLimiter.AdaptiveRateLimiter)
-    const limiter = steady?.limiter ?? Option.getOrUndefined(around)
-    const limited = limiter === undefined ? 0 : (yield* limiter.state).waiting
-    const waiting = ledger.waiting + limited
-    if (waiting > 0) yield* fail("waiting", waiting, 0)
-    if (sleeping > 0) yield* fail("sleeping", sleeping, 0)
-    if (steady !== undefined) yield* checkedTokens(steady, fail)
+  Effect.flatMap(findings(setup, sleeping), (found) => {
+    const wrong = found.find(([, actual, expected]) => Math.abs(actual - expected) > epsilon)
+    if (wrong === undefined) return Effect.void
+    const [what, actual, expected] = wrong
+    return Effect.die(new SweepFailure({ step, waited, what, actual, expected }))
   })
 
 /**
@@ -269,23 +267,22 @@ export const sweepQuota: {
   options: SweepOptions & { readonly limiter?: SteadyLimiterOptions } = {}
 ): Effect.Effect<number, never, Exclude<R, RetryQuota.RetryQuota>> =>
   // Quota and limiter are made on the clock of the sweep.
-  withTestClock(() =>
-    Effect.gen(function*() {
-      const { limiter, quota: bucket, store, ...time } = options
-      const quota = store === undefined
-        ? makeQuota({ successIncrement: 0, ...bucket }, "sweepQuota")
-        : Effect.map(store, quotaOver)
-      const make: Effect.Effect<Setup> = Effect.gen(function*() {
-        const made = yield* quota
-        const initial = yield* made.quota.balance
-        return { ...made, initial, steady: limiter === undefined ? undefined : yield* makeSteady(limiter) }
-      })
-      const program = ({ quota, steady }: Setup) => {
-        const limited = steady === undefined
-          ? self
-          : Effect.provideService(self, AdaptiveRateLimiter.AdaptiveRateLimiter, steady.limiter)
-        return Effect.provideService(limited, RetryQuota.RetryQuota, quota)
-      }
-      return yield* sweepEach(make, program, checked, time)
+  withTestClock(() => {
+    const { limiter, quota: bucket, store, ...time } = options
+    const account = store === undefined
+      ? makeLedger({ successIncrement: 0, ...bucket }, "sweepQuota")
+      : Effect.map(store, (own) => new Ledger(own))
+    const make: Effect.Effect<Setup> = Effect.gen(function*() {
+      const ledger = yield* account
+      const quota = RetryQuota.fromStore(ledger)
+      const initial = yield* quota.balance
+      return { ledger, quota, initial, steady: limiter && (yield* makeSteady(limiter)) }
     })
-  )
+    const program = ({ quota, steady }: Setup) => {
+      const limited = steady === undefined
+        ? self
+        : Effect.provideService(self, AdaptiveRateLimiter.AdaptiveRateLimiter, steady.limiter)
+      return Effect.provideService(limited, RetryQuota.RetryQuota, quota)
+    }
+    return sweepEach(make, program, checked, time)
+  })

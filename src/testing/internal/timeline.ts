@@ -13,20 +13,13 @@ interface Clause {
   readonly times: ReadonlyArray<number>
 }
 
-const units: ReadonlyMap<string, number> = new Map([
-  ["ms", 1],
-  ["milli", 1],
-  ["millis", 1],
-  ["s", 1000],
-  ["second", 1000],
-  ["seconds", 1000],
-  ["min", 60_000],
-  ["minute", 60_000],
-  ["minutes", 60_000],
-  ["h", 3_600_000],
-  ["hour", 3_600_000],
-  ["hours", 3_600_000]
-])
+/** Units of time, by their names. */
+const units: ReadonlyArray<readonly [millis: number, ...names: ReadonlyArray<string>]> = [
+  [1, "ms", "milli", "millis"],
+  [1000, "s", "second", "seconds"],
+  [60_000, "min", "minute", "minutes"],
+  [3_600_000, "h", "hour", "hours"]
+]
 
 const reject = (text: string): never =>
   checks("Timeline.expect").reject("expected", text, `text such as "attempts at 0 ms, 430 ms, 1.2 s; no retries"`)
@@ -34,7 +27,8 @@ const reject = (text: string): never =>
 const timeOf = (text: string): number => {
   if (text === "0") return 0
   const [, amount, unit] = /^(\d+(?:\.\d+)?) ?([a-z]+)$/.exec(text) ?? reject(text)
-  return Number(amount) * (units.get(unit!) ?? reject(text))
+  const [millis] = units.find(([, ...names]) => names.includes(unit!)) ?? reject(text)
+  return Number(amount) * millis
 }
 
 const clauseOf = (text: string): Clause => {
@@ -142,19 +136,15 @@ class Recorded implements Timeline {
     return RetryObserver.layer(observer)
   }
 
-  at(name: string): ReadonlyArray<number> {
-    return this.events.filter((event) => event.name === name).map(({ atMillis }) => atMillis)
+  at(...names: ReadonlyArray<string>): ReadonlyArray<number> {
+    return this.events.filter(({ name }) => names.includes(name)).map(({ atMillis }) => atMillis)
   }
 
-  expect(expected: string): void {
-    const clauses = parse(expected)
-    const found = clauses.map(({ name }) => {
-      const names = singulars(name)
-      const times = this.events.filter((event) => names.includes(event.name)).map(({ atMillis }) => atMillis)
-      return format({ name, times })
-    })
-    const [actualText, expectedText] = [found.join("; "), clauses.map(format).join("; ")]
-    if (actualText !== expectedText) throw new TimelineMismatch({ actual: actualText, expected: expectedText })
+  expect(text: string): void {
+    const clauses = parse(text)
+    const found = clauses.map(({ name }) => ({ name, times: this.at(...singulars(name)) }))
+    const [actual, expected] = [found.map(format).join("; "), clauses.map(format).join("; ")]
+    if (actual !== expected) throw new TimelineMismatch({ actual, expected })
   }
 
   get clear(): Effect.Effect<void> {

@@ -5,7 +5,8 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import { constFalse } from "effect/Function"
 import * as TestClock from "effect/testing/TestClock"
-import { checksOf, rejectUnknown } from "../../internal/checks.ts"
+import { checksOf } from "../../internal/checks.ts"
+import * as Options from "../../internal/options.ts"
 
 /**
  * An effect that would never have ended under `TestClock`: a defect, since it is a mistake in the test.
@@ -61,14 +62,14 @@ const idleSteps = 10_000
 /** How often time may be moved for one effect: some seconds of real time. */
 const mostMoves = 100_000
 
+const timeOptions = { atMost: Options.positiveDuration(86_400_000), step: Options.optional(Options.positiveDuration()) }
+
 /**
- * The options, valid.
+ * How far time moves, and when it ends.
  *
  * @internal
  */
-interface Pace {
-  readonly atMostMillis: number
-  readonly stepMillis: number | undefined
+export interface Pace extends Options.Valid<typeof timeOptions> {
   /** The longest single move of time. */
   readonly mostMillis: number
   readonly mostMoves: number
@@ -79,22 +80,12 @@ interface Pace {
  */
 type Interrupts = (movedMillis: number) => boolean
 
-/**
- * Rejects invalid options.
- *
- * @internal
- */
-const paceOf = (constructorName: string, options: TimeOptions): Pace => {
-  const check = checksOf(constructorName, options)
-  const { atMost, step } = options
-  check.names.add("step")
-  return rejectUnknown(check, options, {
-    atMostMillis: check.positiveDuration("atMost", atMost ?? "1 day"),
-    stepMillis: step === undefined ? undefined : check.positiveDuration("step", step),
-    mostMillis: Infinity,
-    mostMoves
-  })
-}
+/** Rejects invalid options. */
+const paceOf = (constructorName: string, options: TimeOptions): Pace => ({
+  ...Options.validOptions(checksOf(constructorName, options), timeOptions, options),
+  mostMillis: Infinity,
+  mostMoves
+})
 
 /**
  * The pace of a sweep: a given step bounds each move.
@@ -194,18 +185,8 @@ const stop = (fiber: Fiber.Fiber<unknown, unknown>, watched: Watched, pace: Pace
   })
 
 /**
- * An effect that has ended.
- *
- * @internal
- */
-interface RunResult<A, E> {
-  readonly fiber: Fiber.Fiber<A, E>
-  /** The number of sleeps still running in its fibers. */
-  readonly sleeping: number
-}
-
-/**
- * Runs the effect to its end on a clock that moves as far as it needs.
+ * Runs the effect to its end on a clock that moves as far as it needs. Returns its fiber, and how many of its sleeps
+ * still run.
  *
  * @internal
  */
@@ -214,7 +195,7 @@ export const runOn = <A, E, R>(
   self: Effect.Effect<A, E, R>,
   pace: Pace,
   interrupts?: Interrupts
-): Effect.Effect<RunResult<A, E>, never, R> =>
+): Effect.Effect<{ readonly fiber: Fiber.Fiber<A, E>; readonly sleeping: number }, never, R> =>
   Effect.suspend(() => {
     const watched = new Watched(clock)
     return Effect.acquireUseRelease(
