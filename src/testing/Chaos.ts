@@ -17,11 +17,12 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
-import { also, type Checks, checks, checksOf, rejectUnknown } from "../internal/checks.ts"
-import { clockOf, monotonicMillis } from "../internal/clock.ts"
+import { also, checks, checksOf, rejectUnknown } from "../internal/checks.ts"
+import { clockOf, monotonicMillis, withMillis } from "../internal/clock.ts"
 import { isObject } from "../internal/invalidField.ts"
+import * as Records from "../internal/options.ts"
 import * as RetryInfo from "../RetryInfo.ts"
-import { durationOf, isDuring, type Times, timesOf, type Window } from "./internal/window.ts"
+import { isDuring, type Times, validOutage, type Window } from "./internal/window.ts"
 
 /** The share of sends that are hit: from 0 to 1. Default 1. */
 interface Shared {
@@ -165,53 +166,31 @@ interface Valid extends Times {
   readonly byMillis: number
 }
 
-const kinds = ["fail", "drop", "hold", "slow"] as const
+const shared = { share: Records.share(1) }
 
-const namesOf: { readonly [Kind in Outage["kind"]]: ReadonlyArray<string> } = {
-  fail: ["kind", "from", "to", "share"],
-  drop: ["kind", "from", "to", "share"],
-  hold: ["kind", "from", "to"],
-  slow: ["kind", "from", "to", "share", "factor", "by"]
+/** The options of each kind, besides its window. */
+const kinds: Readonly<Record<Outage["kind"], Records.OptionRecord>> = {
+  fail: shared,
+  drop: shared,
+  hold: {},
+  slow: { ...shared, factor: Records.factor(1), by: Records.duration(0) }
 }
 
-/** How much longer a send takes. */
-const slownessOf = (check: Checks, field: string, outage: Outage): Pick<Valid, "factor" | "byMillis"> => {
-  if (outage.kind !== "slow") return { factor: 1, byMillis: 0 }
-  const { by, factor } = outage
-  if ((factor ?? by) === undefined) {
-    check.reject(`${field}.factor`, factor, "a number of at least 1 if there is no by")
-  }
-  return {
-    factor: check.between(`${field}.factor`, factor ?? 1, 1, Number.MAX_VALUE),
-    byMillis: check.duration(`${field}.by`, durationOf(by), 0)
-  }
-}
-
-const validOutage = (check: Checks, outage: Outage, index: number): Valid => {
+const validated = (constructorName: string, outage: Outage, index: number): Valid => {
   const field = `outages[${index}]`
-  if (!isObject(outage as unknown)) check.reject(field, outage, "an outage")
-  const own = checks(check.tag, `${field}.`)
+  if (!isObject(outage as unknown)) checks(constructorName).reject(field, outage, "an outage")
+  const check = checks(constructorName, `${field}.`)
   const { kind } = outage
-  check.oneOf(`${field}.kind`, kind, kinds)
-  also(own, ...namesOf[kind])
-  rejectUnknown(own, outage)
-  const times = timesOf(check, `${field}.`, outage)
-  if (kind === "hold" && times.toMillis === Infinity) check.reject(`${field}.to`, outage.to, "a finite duration")
-  return {
-    kind,
-    ...times,
-    share: kind === "hold" ? 1 : check.between(`${field}.share`, outage.share ?? 1, 0, 1),
-    ...slownessOf(check, field, outage)
+  check.oneOf("kind", kind, Object.keys(kinds))
+  const valid = { kind, share: 1, factor: 1, byMillis: 0, ...validOutage(check, kinds[kind], outage) }
+  if (kind === "hold" && valid.toMillis === Infinity) check.reject("to", outage.to, "a finite duration")
+  if (kind === "slow" && (outage.factor ?? outage.by) === undefined) {
+    check.reject("factor", outage.factor, "a number of at least 1 if there is no by")
   }
+  return valid
 }
 
-interface Settings {
-  readonly outages: ReadonlyArray<Valid>
-  readonly seed: number | string
-  readonly only: ReadonlySet<string> | undefined
-}
-
-const validated = (options: Options): Settings => {
+const settingsOf = (options: Options) => {
   const check = checksOf("Chaos.layer", options)
   const { only, outages, seed = 1 } = options
   also(check, "outages", "seed", "only")
@@ -222,7 +201,7 @@ const validated = (options: Options): Settings => {
     check.reject("only", only, "an array of names")
   }
   return {
-    outages: outages.map((outage, index) => validOutage(check, outage, index)),
+    outages: outages.map((outage, index) => validated(check.tag, outage, index)),
     seed,
     only: only && new Set(only)
   }
@@ -246,18 +225,14 @@ class Sends {
     const send = ++counts.sends
     const [dropLuck, failLuck, slowLuck] = [this.draw(), this.draw(), this.draw()]
     const sentMillis = this.sentAtMillis(nowMillis)
+    const hits = (kind: Valid["kind"], luck: number) => this.hits(kind, sentMillis, luck)
+    const ends = hits("drop", dropLuck) ? "dropped" : hits("fail", failLuck) ? "failed" : "made"
+    const slow = ends === "made" ? hits("slow", slowLuck) : undefined
     if (sentMillis > nowMillis) counts.held++
-    const fate = { send, holdMillis: sentMillis - nowMillis, factor: 1, byMillis: 0 }
-    if (this.hits("drop", sentMillis, dropLuck)) return this.counted({ ...fate, ends: "dropped" })
-    if (this.hits("fail", sentMillis, failLuck)) return this.counted({ ...fate, ends: "failed" })
-    const slow = this.hits("slow", sentMillis, slowLuck)
-    if (slow === undefined) return { ...fate, ends: "made" }
-    return this.counted({ ...fate, ends: "made", factor: slow.factor, byMillis: slow.byMillis })
-  }
-
-  private counted(fate: Fate): Fate {
-    this.counts[fate.ends === "made" ? "slowed" : fate.ends]++
-    return fate
+    if (ends !== "made") counts[ends]++
+    if (slow !== undefined) counts.slowed++
+    const { byMillis, factor } = slow ?? { byMillis: 0, factor: 1 }
+    return { send, holdMillis: sentMillis - nowMillis, ends, factor, byMillis }
   }
 
   private draw(): number {
@@ -307,12 +282,12 @@ const randomOf = (seed: number | string, name: string): Random.Random =>
  * @since 0.1.0
  */
 export const layer = (options: Options): Layer.Layer<Chaos, never, Armed> => {
-  const { only, outages, seed } = validated(options)
+  const { only, outages, seed } = settingsOf(options)
   return Layer.effect(
     Chaos,
     Effect.gen(function*() {
       yield* Armed
-      const startMillis = yield* Effect.clockWith((clock) => Effect.sync(() => monotonicMillis(clock)))
+      const startMillis = yield* withMillis((nowMillis) => nowMillis)
       yield* Effect.logWarning(`chaos is armed: ${outages.length} outages, seed ${JSON.stringify(seed)}`)
       const names = new Map<string, Sends>()
       const sendsOf = (name: string): Sends => {

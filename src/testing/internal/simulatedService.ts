@@ -1,9 +1,10 @@
 import * as Clock from "effect/Clock"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { also, checksOf, rejectUnknown } from "../../internal/checks.ts"
+import { checksOf } from "../../internal/checks.ts"
+import * as Options from "../../internal/options.ts"
 import { type Outcome, play, Throttled, type Transient, transient } from "./scriptedService.ts"
-import { isDuring, type Times, timesOf, type Window } from "./window.ts"
+import { isDuring, type Times, validOutage, type Window } from "./window.ts"
 
 /**
  * A period in which a service is down, counted from the clock's zero, where `TestClock` starts.
@@ -59,14 +60,12 @@ export interface Service<out E> {
   readonly requestsPerSecond: ReadonlyMap<number, number>
 }
 
-interface Valid extends Times {
-  readonly outcome: Outcome<never, any>
-}
-
-const validOutage = (outage: Outage<unknown>): Valid => {
-  const check = checksOf("service", outage)
-  check.names.add("outcome")
-  return rejectUnknown(check, outage, { ...timesOf(check, "", outage), outcome: outage.outcome ?? transient })
+const serviceOptions = {
+  capacity: Options.positive(),
+  overload: Options.word("reject", "slow"),
+  latency: Options.duration(0),
+  retryAfter: Options.optional(Options.duration()),
+  outages: Options.inCode
 }
 
 /** How far a service that rejects lets sends run ahead of its capacity: one second. */
@@ -78,7 +77,7 @@ class Served implements Service<any> {
   throttled = 0
   failed = 0
   readonly requestsPerSecond = new Map<number, number>()
-  private readonly outages: ReadonlyArray<Valid>
+  private readonly outages: ReadonlyArray<Times & { readonly outcome: Outcome<never, any> }>
   private readonly workMillis: number
   private readonly latencyMillis: number
   private readonly rejects: boolean
@@ -89,16 +88,17 @@ class Served implements Service<any> {
 
   constructor(options: ServiceOptions<unknown>) {
     const check = checksOf("service", options)
-    const { capacity, latency, outages = [], overload = "reject", retryAfter } = options
-    this.workMillis = 1000 / check.positive("capacity", capacity)
-    this.rejects = check.oneOf("overload", overload, ["reject", "slow"]) === "reject"
-    this.latencyMillis = check.duration("latency", latency ?? 0)
-    if (retryAfter !== undefined) check.duration("retryAfter", retryAfter)
-    also(check, "retryAfter", "outages")
-    rejectUnknown(check, options)
+    const { outages = [], retryAfter } = options
+    const { capacity, latencyMillis, overload } = Options.validOptions(check, serviceOptions, options)
+    this.workMillis = 1000 / capacity
+    this.rejects = overload === "reject"
+    this.latencyMillis = latencyMillis
     this.throttle = Effect.suspend(() => new Throttled({ retryAfter }))
     if (!Array.isArray(outages)) check.reject("outages", outages, "an array of outages")
-    this.outages = outages.map(validOutage)
+    this.outages = outages.map((outage) => ({
+      ...validOutage(checksOf("service", outage), { outcome: Options.inCode }, outage),
+      outcome: outage.outcome ?? transient
+    }))
   }
 
   get send(): Effect.Effect<void, any> {

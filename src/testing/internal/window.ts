@@ -1,5 +1,6 @@
 import type * as Duration from "effect/Duration"
 import type { Checks } from "../../internal/checks.ts"
+import * as Options from "../../internal/options.ts"
 
 /** When an outage begins and ends. Strings are durations such as `"10 seconds"`. */
 export interface Window {
@@ -9,33 +10,28 @@ export interface Window {
   readonly to?: Duration.Input | string | undefined
 }
 
+const windowOptions = { from: Options.duration(0), to: Options.positiveDuration(Infinity) }
+
 /**
  * A valid window, in milliseconds.
  *
  * @internal
  */
-export interface Times {
-  readonly fromMillis: number
-  readonly toMillis: number
-}
+export type Times = Options.Valid<typeof windowOptions>
 
 /**
- * Invalid strings are rejected with the other invalid durations.
+ * Checks an outage: its window, and the other options. Invalid strings are rejected with the other invalid durations.
  *
  * @internal
  */
-export const durationOf = (time: Duration.Input | string | undefined) => time as Duration.Input | undefined
-
-/**
- * Rejects a window that ends before it begins.
- *
- * @internal
- */
-export const timesOf = (check: Checks, field: string, { from, to }: Window): Times => {
-  const fromMillis = check.duration(`${field}from`, durationOf(from), 0)
-  const toMillis = check.positiveDuration(`${field}to`, durationOf(to), Infinity)
-  if (toMillis <= fromMillis) check.reject(`${field}to`, to, "later than from")
-  return { fromMillis, toMillis }
+export const validOutage = <Others extends Options.OptionRecord>(
+  check: Checks,
+  others: Others,
+  outage: Window
+): Times & Options.Valid<Others> => {
+  const valid: any = Options.validOptions(check, { ...windowOptions, ...others }, outage as object)
+  if (valid.toMillis <= valid.fromMillis) check.reject("to", outage.to, "later than from")
+  return valid
 }
 
 /**
