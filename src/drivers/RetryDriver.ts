@@ -122,21 +122,13 @@ class Driven implements Call {
     this.decider.run.complete()
   }
 
-  /** Interrupted, the call is over. */
+  /** Runs it in the driver's context, on the scheduler of the running fiber. Interrupted, the call is over. */
   private settled<A, E>(self: Effect.Effect<A, E, unknown>): Effect.Effect<A, E> {
-    return this.provided(Effect.onInterrupt(self, () => Effect.sync(() => this.abandon())))
-  }
-
-  /** Runs it in the driver's context, on the scheduler of the running fiber. */
-  private provided<A, E>(self: Effect.Effect<A, E, unknown>): Effect.Effect<A, E> {
+    const { context } = this.environment
     return Effect.updateContext(
-      self,
-      (context: Context.Context<never>) =>
-        Context.add(
-          this.environment.context,
-          Scheduler.Scheduler,
-          Context.get(context, Scheduler.Scheduler)
-        ) as Context.Context<unknown>
+      Effect.onInterrupt(self, () => Effect.sync(() => this.abandon())),
+      (caller: Context.Context<never>) =>
+        Context.add(context, Scheduler.Scheduler, Context.get(caller, Scheduler.Scheduler)) as Context.Context<unknown>
     )
   }
 }

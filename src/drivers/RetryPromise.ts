@@ -15,13 +15,12 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { compiledOf } from "../engine/policy/policy.ts"
 import * as AdaptiveRateLimiter from "../gates/AdaptiveRateLimiter.ts"
-import { also, checksOf, rejectUnknown } from "../internal/checks.ts"
+import { checksOf, rejectUnknown } from "../internal/checks.ts"
 import { monotonicMillis } from "../internal/clock.ts"
 import { warnUnshared } from "../internal/sharing.ts"
 import type { Limiters } from "../resources/ResourceLimiters.ts"
 import * as RetryQuota from "../RetryQuota.ts"
 import {
-  affordable,
   type AttemptFunction,
   call,
   type CallOptions,
@@ -29,7 +28,6 @@ import {
   type Policy,
   promised,
   type RetryOptions,
-  type Setting,
   settingOf,
   signalOf,
   valid
@@ -114,7 +112,7 @@ const watch = (object: WeakKey, owned: Owned | undefined, context: Context.Conte
   owners?.register(object, () => owned.dropped(what, kept?.deref() ?? none))
 }
 
-/** The context, with the quota and the limiter it was missing. */
+/** What calls run with: the context, and the quota and the limiter that it was missing. */
 const completed = (policy: Policy<unknown>, options: Options) => {
   const { context = none, limiter, quota } = options
   const run = Effect.runSyncWith(context)
@@ -127,7 +125,7 @@ const completed = (policy: Policy<unknown>, options: Options) => {
   const { AdaptiveRateLimiter: tag, make } = AdaptiveRateLimiter
   const isMissing = compiledOf(policy).adaptive && Context.getOrUndefined(context, tag) === undefined
   if (limiter !== undefined || isMissing) env = Context.add(env, tag, run(make(limiter)))
-  return { env, owned }
+  return { env, owned, setting: settingOf(policy, env, options, { retried: owned?.retried }) }
 }
 
 /**
@@ -151,13 +149,8 @@ const completed = (policy: Policy<unknown>, options: Options) => {
  */
 export const make = <R>(policy: Policy<R>, ...[passed]: Needing<R, Options>): RetryFunction => {
   const options: Options = passed === undefined ? {} : passed
-  const check = checksOf("RetryPromise.make", options)
-  also(check, "quota", "limiter")
-  valid(check, policy, options)
-  rejectUnknown(check, options)
-  affordable(check, policy, options.quota)
-  const { env, owned } = completed(policy, options)
-  const setting = settingOf(policy, env, options, { retried: owned?.retried })
+  valid(checksOf("RetryPromise.make", options), policy, options, "quota", "limiter")
+  const { owned, setting } = completed(policy, options)
   const retry: RetryFunction = (f, options) =>
     promised(() => {
       // All other options belong where the function was made.
@@ -171,17 +164,13 @@ export const make = <R>(policy: Policy<R>, ...[passed]: Needing<R, Options>): Re
 }
 
 /** What the calls with a policy share if their context provides nothing. */
-const shared = new WeakMap<
-  Policy<unknown>,
-  { readonly own: Context.Context<never>; readonly plain: Setting; readonly owned: Owned | undefined }
->()
+const shared = new WeakMap<Policy<unknown>, ReturnType<typeof completed>>()
 
 const sharedOf = (policy: Policy<unknown>) => {
   let found = shared.get(policy)
   if (found === undefined) {
-    const { env: own, owned } = completed(policy, {})
-    shared.set(policy, found = { own, owned, plain: settingOf(policy, own, {}, { retried: owned?.retried }) })
-    watch(policy, owned, none, "policy object for retryPromise. Keep the policy in a constant")
+    shared.set(policy, found = completed(policy, {}))
+    watch(policy, found.owned, none, "policy object for retryPromise. Keep the policy in a constant")
   }
   return found
 }
@@ -234,13 +223,10 @@ export const retryPromise = <A, R>(
 ): Promise<A> =>
   promised(() => {
     const options: CallOptions & RetryOptions & ContextOptions = passed === undefined ? {} : passed
-    const check = checksOf("retryPromise", options)
-    also(check, "signal")
-    valid(check, policy, options)
-    rejectUnknown(check, options)
-    const { own, owned, plain } = sharedOf(policy)
+    valid(checksOf("retryPromise", options), policy, options, "signal")
+    const { env, owned, setting } = sharedOf(policy)
     const signal = signalOf("retryPromise", options)
-    if (Object.keys(options).every((name) => name === "signal")) return call(f, { ...plain, signal })
-    const env = Context.merge(own, options.context ?? none)
-    return call(f, { ...settingOf(policy, env, options, { retried: owned?.retried }), signal })
+    if (Object.keys(options).every((name) => name === "signal")) return call(f, { ...setting, signal })
+    const own = Context.merge(env, options.context ?? none)
+    return call(f, { ...settingOf(policy, own, options, { retried: owned?.retried }), signal })
   })

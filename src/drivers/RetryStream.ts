@@ -20,6 +20,7 @@ import * as Pull from "effect/Pull"
 import type * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
+import { asDecision } from "../engine/decider.ts"
 import { settling } from "../engine/send.ts"
 import { callable, checksOf, rejectUnknown } from "../internal/checks.ts"
 import type { Refused } from "../internal/refused.ts"
@@ -126,8 +127,8 @@ class Resumed {
   ) {}
 
   readonly pull: AnyPull = Effect.suspend((): AnyPull => {
-    if (this.run === undefined) return this.entered(this.begin(), this.opened, ({ error }) => Effect.fail(error))
     const { run } = this
+    if (run === undefined) return this.entered(this.begin(), this.opened, ({ error }) => Effect.fail(error))
     return settling(
       Pull.catchDone(run.pull, () => Effect.succeed(end)),
       (elements) => elements === end ? Effect.andThen(this.succeed, Cause.done()) : this.gave(elements, run),
@@ -201,9 +202,8 @@ class Resumed {
     this.run = undefined
     const ended = () => Effect.failCause(cause)
     const judged = (call: RetryDriver.Call) =>
-      Effect.suspend((): AnyPull => {
-        const decision = call.failed(error)
-        return Effect.matchEffect(Effect.isEffect(decision) ? decision : Effect.succeed(decision), {
+      Effect.suspend((): AnyPull =>
+        Effect.matchEffect(asDecision(call.failed(error)), {
           onSuccess: (decided) =>
             Effect.andThen(
               Effect.sleep(decided.delay),
@@ -211,15 +211,14 @@ class Resumed {
             ),
           onFailure: ended
         })
-      })
+      )
     // A recovered run that fails is the first attempt of a new call.
-    const next = call === undefined ? Effect.suspend(() => this.again(judged, ended)) : judged(call)
+    const again = Effect.suspend(() => {
+      const call = this.begin()
+      return this.entered(call, judged(call), ended)
+    })
+    const next = call === undefined ? again : judged(call)
     return Effect.andThen(Effect.uninterruptible(closed(run.scope, cause)), next)
-  }
-
-  private again(judged: (call: RetryDriver.Call) => AnyPull, ended: () => AnyPull): AnyPull {
-    const call = this.begin()
-    return this.entered(call, judged(call), ended)
   }
 }
 

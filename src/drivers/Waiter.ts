@@ -13,7 +13,6 @@
  * @since 0.1.0
  */
 
-import type * as Clock from "effect/Clock"
 import type * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
@@ -21,17 +20,17 @@ import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import * as Option from "effect/Option"
 import type * as Schedule from "effect/Schedule"
-import { Decider } from "../engine/decider.ts"
+import { asDecision, Decider } from "../engine/decider.ts"
 import * as Delays from "../engine/delay.ts"
-import { environmentOf } from "../engine/environment.ts"
+import { type CallEnvironment, environmentOf } from "../engine/environment.ts"
 import { compiledIn } from "../engine/policy/policy.ts"
 import { Repetition } from "../engine/run.ts"
-import { also, checks, checksOf, rejectUnknown } from "../internal/checks.ts"
-import { monotonicMillis } from "../internal/clock.ts"
+import { type Checks, checks, checksOf } from "../internal/checks.ts"
+import * as Records from "../internal/options.ts"
 import { Result } from "../internal/requiresEffect4.ts"
 import type { AnyContext } from "../internal/shared.ts"
 import { get } from "../internal/tryGet.ts"
-import { classify, CurrentClassifier, type RetryClassifier } from "../RetryClassifier.ts"
+import { classify, type RetryClassifier } from "../RetryClassifier.ts"
 import { fromDelay, type RetryPolicy } from "../RetryPolicy.ts"
 
 /**
@@ -241,13 +240,21 @@ const smithyDelay = (minMillis: number, maxMillis: number): RetryPolicy =>
     return minMillis + random.nextDoubleUnsafe() * (ceiling - minMillis)
   })
 
-const areAcceptors = (u: ReadonlyArray<unknown>): boolean =>
-  Array.isArray(u) && u.every((one) => typeof get(one, "matches") === "function")
+const waiterOptions = {
+  acceptors: Records.inCode,
+  minDelay: Records.duration(2000),
+  maxDelay: Records.duration(120_000),
+  maxWait: Records.duration(),
+  initialDelay: Records.duration(0),
+  delay: Records.inCode,
+  onAttempt: Records.inCode
+}
 
-const checkAcceptors = (check: ReturnType<typeof checks>, acceptors: ReadonlyArray<Acceptor<never, never>>): void => {
-  if (!areAcceptors(acceptors)) check.reject("acceptors", acceptors, "an array of acceptors")
+const checkAcceptors = ({ reject }: Checks, acceptors: ReadonlyArray<Acceptor<never, never>>): void => {
+  const areAll = Array.isArray(acceptors) && acceptors.every((one) => typeof get(one, "matches") === "function")
+  if (!areAll) reject("acceptors", acceptors, "an array of acceptors")
   const states = acceptors.map(({ state }) => state)
-  if (!states.includes("success")) check.reject("acceptors", states.join(", "), "an array with one for \"success\"")
+  if (!states.includes("success")) reject("acceptors", states.join(", "), "an array with one for \"success\"")
 }
 
 /**
@@ -281,28 +288,27 @@ export const make = <A, E, RDelay = never, RAttempt = never>(
   options: Options<A, E, RDelay, RAttempt>
 ): Waiter<A, E, RDelay | RAttempt> => {
   const check = checksOf("Waiter.make", options)
-  const { acceptors, initialDelay = 0, maxDelay = "120 seconds", maxWait, minDelay = "2 seconds" } = options
-  also(check, "acceptors", "delay", "onAttempt")
+  const { acceptors, delay, initialDelay, maxDelay, maxWait, minDelay } = options
   checkAcceptors(check, acceptors)
-  const minDelayMillis = check.duration("minDelay", minDelay)
+  const valid = Records.validOptions(check, waiterOptions, options)
+  const { initialDelayMillis, maxDelayMillis, maxWaitMillis, minDelayMillis } = valid
   if (minDelayMillis < 1) check.reject("minDelay", minDelay, "a finite duration of at least 1 ms")
-  const maxDelayMillis = check.duration("maxDelay", maxDelay)
   if (maxDelayMillis < minDelayMillis) check.reject("maxDelay", maxDelay, "a duration not below minDelay")
-  const maxWaitMillis = check.duration("maxWait", maxWait)
   if (maxWaitMillis <= minDelayMillis) check.reject("maxWait", maxWait, "a duration above minDelay")
-  const initialDelayMillis = check.duration("initialDelay", initialDelay)
   if (initialDelayMillis >= maxWaitMillis) check.reject("initialDelay", initialDelay, "a duration below maxWait")
-  rejectUnknown(check, options)
   return {
     acceptors,
     initialDelay: Duration.millis(initialDelayMillis),
     minDelay: Duration.millis(minDelayMillis),
     maxDelay: Duration.millis(maxDelayMillis),
     maxWait: Duration.millis(maxWaitMillis),
-    delay: options.delay ?? smithyDelay(minDelayMillis, maxDelayMillis),
+    delay: delay ?? smithyDelay(minDelayMillis, maxDelayMillis),
     onAttempt: options.onAttempt ?? (() => Effect.void)
   }
 }
+
+/** A property that printing its object does not show. */
+const unshown: PropertyDescriptor = { enumerable: false, writable: false }
 
 /**
  * The wait failed: an acceptor said so, or a poll failed with an error that none matched.
@@ -320,16 +326,11 @@ export class WaiterFailed<out A = unknown, out E = unknown> extends Data.TaggedE
   /** The time since the wait began. */
   readonly elapsed: Duration.Duration
 }> {
-  readonly #outcome: Result.Result<A, E>
-  constructor(
-    { outcome, ...shown }: Pick<WaiterFailed<A, E>, "outcome" | "matched" | "reason" | "attempts" | "elapsed">
-  ) {
-    super(shown)
-    this.#outcome = outcome
-  }
   /** The outcome that ended the wait. It may be a whole response, so printing the error does not show it. */
-  get outcome(): Result.Result<A, E> {
-    return this.#outcome
+  declare readonly outcome: Result.Result<A, E>
+  constructor(fields: Pick<WaiterFailed<A, E>, "outcome" | "matched" | "reason" | "attempts" | "elapsed">) {
+    super(fields)
+    Object.defineProperty(this, "outcome", unshown)
   }
   override get message(): string {
     const why = this.reason ??
@@ -354,14 +355,11 @@ export class WaiterTimedOut<out A = unknown, out E = unknown> extends Data.Tagge
   /** The time since the wait began. */
   readonly elapsed: Duration.Duration
 }> {
-  readonly #last: Result.Result<A, E> | undefined
-  constructor({ last, ...shown }: Pick<WaiterTimedOut<A, E>, "last" | "reason" | "maxWait" | "attempts" | "elapsed">) {
-    super(shown)
-    this.#last = last
-  }
   /** The last outcome; `undefined` if no poll finished. Printing the error does not show it. */
-  get last(): Result.Result<A, E> | undefined {
-    return this.#last
+  declare readonly last: Result.Result<A, E> | undefined
+  constructor(fields: Pick<WaiterTimedOut<A, E>, "last" | "reason" | "maxWait" | "attempts" | "elapsed">) {
+    super(fields)
+    Object.defineProperty(this, "last", unshown)
   }
   override get message(): string {
     const { attempts, elapsed, maxWait, reason } = this
@@ -383,8 +381,7 @@ const judge = ({ acceptors }: AnyWaiter, outcome: Outcome, classifier: RetryClas
 class Timer {
   /** A poll that is not ready is not a retry: nothing pays, and no observer is notified. */
   private readonly decider: Decider
-  private readonly clock: Clock.Clock
-  private readonly context: Context.Context<unknown>
+  readonly environment: CallEnvironment
   private readonly startMillis: number
   private readonly minDelayMillis: number
   readonly maxWaitMillis: number
@@ -393,17 +390,15 @@ class Timer {
   private result: WaiterTimedOut["reason"] = "time"
 
   constructor(private readonly waiter: AnyWaiter, context: AnyContext) {
-    const environment = environmentOf(context)
-    this.context = context as Context.Context<unknown>
-    this.decider = new Decider(compiledIn(waiter.delay), new Repetition(environment))
-    this.clock = environment.clock
-    this.startMillis = monotonicMillis(environment.clock)
+    this.environment = environmentOf(context)
+    this.decider = new Decider(compiledIn(waiter.delay), new Repetition(this.environment))
+    this.startMillis = this.environment.nowMillis
     this.minDelayMillis = Duration.toMillis(waiter.minDelay)
     this.maxWaitMillis = Duration.toMillis(waiter.maxWait)
   }
 
   get elapsedMillis(): number {
-    return Math.max(0, monotonicMillis(this.clock) - this.startMillis)
+    return Math.max(0, this.environment.nowMillis - this.startMillis)
   }
 
   /** What ended, and when, if no poll follows. */
@@ -421,16 +416,17 @@ class Timer {
   /** The delay before the next poll in milliseconds; none if there is no next poll. */
   next(outcome: Outcome, remainingMillis: number): Effect.Effect<number | undefined> {
     if (this.atEnd || remainingMillis <= 0) return Effect.undefined
-    const { decider } = this
+    const { decider, environment } = this
     decider.run.record(Result.merge(outcome))
-    const answer = decider.decides()
-    const follow = (goes: boolean): number | undefined => {
-      if (!goes) this.result = "delays"
-      return goes ? this.fit(decider.delayMillis, remainingMillis) : undefined
-    }
-    return typeof answer === "boolean"
-      ? Effect.succeed(follow(answer))
-      : Effect.map(Effect.orDie(Effect.provideContext(answer, this.context)), follow)
+    const answer = Effect.provideContext(
+      asDecision(decider.decides()),
+      environment.services as Context.Context<unknown>
+    )
+    return Effect.map(Effect.orDie(answer), (goes) => {
+      if (goes) return this.fit(decider.delayMillis, remainingMillis)
+      this.result = "delays"
+      return undefined
+    })
   }
 
   private fit(delayMillis: number, remainingMillis: number): number {
@@ -445,7 +441,6 @@ class Timer {
 }
 
 const run = Effect.fnUntraced(function*<A, E, R, R2>(poll: Effect.Effect<A, E, R>, waiter: Waiter<A, E, R2>) {
-  const classifier = yield* CurrentClassifier
   const timer = new Timer(waiter, (yield* Effect.context<R2>()) as AnyContext)
   let attempts = 0
   let last: Outcome<A, E> | undefined
@@ -456,7 +451,7 @@ const run = Effect.fnUntraced(function*<A, E, R, R2>(poll: Effect.Effect<A, E, R
     const polled = yield* timer.limit(Effect.result(poll))
     if (Option.isNone(polled)) break
     const outcome = last = polled.value
-    const { state, why } = judge(waiter, outcome, classifier)
+    const { state, why } = judge(waiter, outcome, timer.environment.classifier)
     const elapsedMillis = timer.elapsedMillis
     const remainingMillis = Math.max(0, timer.maxWaitMillis - elapsedMillis)
     delayMillis = state === "retry" ? yield* timer.next(outcome, remainingMillis) : undefined

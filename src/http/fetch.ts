@@ -17,7 +17,6 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import {
-  affordable,
   type AttemptFunction,
   call,
   type CallSetting,
@@ -34,7 +33,7 @@ import { changed } from "../engine/compiled.ts"
 import { compiledOf } from "../engine/policy/policy.ts"
 import * as AdaptiveRateLimiter from "../gates/AdaptiveRateLimiter.ts"
 import * as CoolDown from "../gates/CoolDown.ts"
-import { also, callable, type Checks, checksOf, rejectUnknown } from "../internal/checks.ts"
+import { callable, type Checks, checksOf } from "../internal/checks.ts"
 import { isReader, isRepeatable, type Request as AnyRequest } from "../internal/classification/wire.ts"
 import { get, look, short } from "../internal/tryGet.ts"
 import * as ResourceLimiters from "../resources/ResourceLimiters.ts"
@@ -194,15 +193,12 @@ const fetched = (
   const { body, headers = own.headers, method = own.method ?? "GET", signal = own.signal } = init ?? {}
   const sending = new Sending(shared.send, input, init)
   const request = { method: short(method).toUpperCase(), headers: look(() => new Headers(headers)) }
-  const fetched = call(sending.send, {
+  return call(sending.send, {
     ...settingFor(shared, body, request),
     signal: signalOf("retryFetch", { signal }),
     request,
     around: limited(hostOf(own.url ?? String(input)), shared.limits)
-  })
-  const end = () => sending.end()
-  fetched.then(end, end)
-  return fetched
+  }).finally(() => sending.end())
 }
 
 const has = (context: Context.Context<never>, tag: Context.Key<any, any>): boolean =>
@@ -210,7 +206,6 @@ const has = (context: Context.Context<never>, tag: Context.Key<any, any>): boole
 
 /** How long an attempt may take that another can follow, and one that none can. */
 const timeoutsOf = ({ attemptTimeout }: Options, check: Checks): readonly [number | undefined, number | undefined] => {
-  also(check, "attemptTimeout")
   if (attemptTimeout === false) return [undefined, undefined]
   if (attemptTimeout === undefined) return [defaults.timeouts.attemptMillis, defaults.timeouts.lastMillis]
   const millis = check.positiveDuration("attemptTimeout", attemptTimeout)
@@ -243,15 +238,12 @@ const limitsOf = (options: Options, isAdaptive: boolean, scope: Scope.Scope): Li
 }
 
 const settingsOf = (options: Options, check: Checks, scope: Scope.Scope): Shared => {
-  const { coolDown, policy = defaults.policy(), quota } = options
-  also(check, "policy", "quota", "coolDown")
+  const { coolDown, policy = defaults.policy() } = options
+  valid(check, policy, options, "policy", "quota", "coolDown", "attemptTimeout", "fetch")
   if (coolDown === true as unknown) check.reject("coolDown", coolDown, "options or false")
-  valid(check, policy, options)
   const [attemptMillis, lastMillis] = timeoutsOf(options, check)
   const before = callable(check, "fetch", options.fetch ?? globalThis.fetch, "a function such as fetch")
   const global = new GlobalFetch(before)
-  rejectUnknown(check, options)
-  affordable(check, policy, quota)
   const { env, ...limits } = limitsOf(options, compiledOf(policy).adaptive, scope)
   const setting = { ...settingOf(policy, env, options, { unasked: "yes" }), attemptMillis }
   const single = { ...setting, attemptMillis: lastMillis }

@@ -10,7 +10,7 @@ import { retrying } from "../../engine/loop.ts"
 import { lifting } from "../../engine/policy/joinedPolicies.ts"
 import { compiledOf } from "../../engine/policy/policy.ts"
 import { type AnyEffect, patiently } from "../../engine/send.ts"
-import { also, callable, type Checks, checks } from "../../internal/checks.ts"
+import { also, callable, type Checks, checks, rejectUnknown } from "../../internal/checks.ts"
 import { type Request, showRequest } from "../../internal/classification/wire.ts"
 import { get } from "../../internal/tryGet.ts"
 import * as RetryClassifier from "../../RetryClassifier.ts"
@@ -328,18 +328,25 @@ export const call = <A>(f: AttemptFunction<A>, setting: CallSetting): Promise<A>
   })
 }
 
-/** Checks what is common to the options of all that retries promises. */
-export const valid = (check: Checks, policy: unknown, options: ContextOptions & RetryOptions): void => {
+/** Checks the options of something that retries promises: what all have in common, and no other names than `own`. */
+export const valid = (
+  check: Checks,
+  policy: Policy<any>,
+  options: ContextOptions & RetryOptions & { readonly quota?: RetryQuota.Options | undefined },
+  ...own: ReadonlyArray<string>
+): void => {
   if (!isRetryPolicy(policy)) check.reject("policy", policy, "a RetryPolicy, such as awsStandard")
-  also(check, "context", "retries", "classify", "onRetry", "onStop")
-  const { context, retries, ...callbacks } = options
+  also(check, ...own, "context", "retries", "classify", "onRetry", "onStop")
+  const { context, quota, retries, ...callbacks } = options
   if (context !== undefined && !Context.isContext(context)) check.reject("context", context, "a Context")
   check.count("retries", retries ?? 0, 0)
   for (const name of ["classify", "onRetry", "onStop"] as const) callable(check, name, callbacks[name] ?? (() => {}))
+  rejectUnknown(check, options)
+  affordable(check, policy, quota)
 }
 
 /** Rejects a quota that cannot pay for a single retry: it would switch retries off. */
-export const affordable = (check: Checks, policy: Policy<any>, quota: RetryQuota.Options | undefined): void => {
+const affordable = (check: Checks, policy: Policy<any>, quota: RetryQuota.Options | undefined): void => {
   const cost = limits(policy).quota?.cost ?? 0
   if (quota?.capacity !== undefined && quota.capacity < cost) {
     check.reject("quota.capacity", quota.capacity, `at least ${cost}, the cost of a retry`)
