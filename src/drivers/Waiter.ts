@@ -377,40 +377,25 @@ const judge = ({ acceptors }: AnyWaiter, outcome: Outcome, classifier: RetryClas
   return { state, why: { matched: matched !== undefined, reason: matched?.message?.(outcome) } }
 }
 
-/** The time of one wait. */
+/** The time of one wait, and its delays. */
 class Timer {
+  readonly environment: CallEnvironment
   /** A poll that is not ready is not a retry: nothing pays, and no observer is notified. */
   private readonly decider: Decider
-  readonly environment: CallEnvironment
   private readonly startMillis: number
-  private readonly minDelayMillis: number
-  readonly maxWaitMillis: number
   /** The next poll is the one at the end of the time, or is in progress. */
   private atEnd = false
-  private result: WaiterTimedOut["reason"] = "time"
+  /** What ends, if no poll follows. */
+  reason: WaiterTimedOut["reason"] = "time"
 
   constructor(private readonly waiter: AnyWaiter, context: AnyContext) {
     this.environment = environmentOf(context)
     this.decider = new Decider(compiledIn(waiter.delay), new Repetition(this.environment))
     this.startMillis = this.environment.nowMillis
-    this.minDelayMillis = Duration.toMillis(waiter.minDelay)
-    this.maxWaitMillis = Duration.toMillis(waiter.maxWait)
   }
 
   get elapsedMillis(): number {
     return Math.max(0, this.environment.nowMillis - this.startMillis)
-  }
-
-  /** What ended, and when, if no poll follows. */
-  get end() {
-    return { reason: this.result, maxWait: this.waiter.maxWait, elapsed: Duration.millis(this.elapsedMillis) }
-  }
-
-  /** Runs a poll for as long as there is time, and for `minDelay` at least. */
-  limit<A, E2, R2>(poll: Effect.Effect<A, E2, R2>): Effect.Effect<Option.Option<A>, E2, R2> {
-    return Effect.suspend(() =>
-      Effect.timeoutOption(poll, Math.max(this.minDelayMillis, this.maxWaitMillis - this.elapsedMillis))
-    )
   }
 
   /** The delay before the next poll in milliseconds; none if there is no next poll. */
@@ -424,14 +409,15 @@ class Timer {
     )
     return Effect.map(Effect.orDie(answer), (goes) => {
       if (goes) return this.fit(decider.delayMillis, remainingMillis)
-      this.result = "delays"
+      this.reason = "delays"
       return undefined
     })
   }
 
   private fit(delayMillis: number, remainingMillis: number): number {
-    const wantedMillis = Math.min(Duration.toMillis(this.waiter.maxDelay), Math.max(this.minDelayMillis, delayMillis))
-    this.atEnd = remainingMillis - wantedMillis <= this.minDelayMillis
+    const [minMillis, maxMillis] = [Duration.toMillis(this.waiter.minDelay), Duration.toMillis(this.waiter.maxDelay)]
+    const wantedMillis = Math.min(maxMillis, Math.max(minMillis, delayMillis))
+    this.atEnd = remainingMillis - wantedMillis <= minMillis
     return Delays.wholeMillis(this.atEnd ? remainingMillis : wantedMillis)
   }
 
@@ -442,18 +428,21 @@ class Timer {
 
 const run = Effect.fnUntraced(function*<A, E, R, R2>(poll: Effect.Effect<A, E, R>, waiter: Waiter<A, E, R2>) {
   const timer = new Timer(waiter, (yield* Effect.context<R2>()) as AnyContext)
+  const [minDelayMillis, maxWaitMillis] = [Duration.toMillis(waiter.minDelay), Duration.toMillis(waiter.maxWait)]
   let attempts = 0
   let last: Outcome<A, E> | undefined
   let delayMillis: number | undefined = Duration.toMillis(waiter.initialDelay)
   if (delayMillis > 0) yield* timer.sleepUntil(delayMillis)
   while (delayMillis !== undefined) {
     attempts++
-    const polled = yield* timer.limit(Effect.result(poll))
+    // Each has `minDelay` at least, also the one at the end of the time.
+    const pollMillis = Math.max(minDelayMillis, maxWaitMillis - timer.elapsedMillis)
+    const polled = yield* Effect.timeoutOption(Effect.result(poll), pollMillis)
     if (Option.isNone(polled)) break
     const outcome = last = polled.value
     const { state, why } = judge(waiter, outcome, timer.environment.classifier)
-    const elapsedMillis = timer.elapsedMillis
-    const remainingMillis = Math.max(0, timer.maxWaitMillis - elapsedMillis)
+    const { elapsedMillis } = timer
+    const remainingMillis = Math.max(0, maxWaitMillis - elapsedMillis)
     delayMillis = state === "retry" ? yield* timer.next(outcome, remainingMillis) : undefined
     const result = { outcome, attempts, elapsed: Duration.millis(elapsedMillis) }
     const delay = delayMillis === undefined ? undefined : Duration.millis(delayMillis)
@@ -462,7 +451,9 @@ const run = Effect.fnUntraced(function*<A, E, R, R2>(poll: Effect.Effect<A, E, R
     if (state === "failure") return yield* new WaiterFailed<A, E>({ ...result, ...why })
     if (delayMillis !== undefined) yield* timer.sleepUntil(elapsedMillis + delayMillis)
   }
-  return yield* new WaiterTimedOut<A, E>({ ...timer.end, last, attempts })
+  const { reason } = timer
+  const elapsed = Duration.millis(timer.elapsedMillis)
+  return yield* new WaiterTimedOut<A, E>({ reason, maxWait: waiter.maxWait, elapsed, last, attempts })
 })
 
 /**

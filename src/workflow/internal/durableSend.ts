@@ -1,6 +1,6 @@
 import * as Effect from "effect/Effect"
 import type * as Activity from "effect/workflow/Activity"
-import type { Answer, Compiled } from "../../engine/compiled.ts"
+import { type Answer, type Compiled, free } from "../../engine/compiled.ts"
 import { chain, Decider } from "../../engine/decider.ts"
 import { type AnyFiber, type CallEnvironment, environmentOf } from "../../engine/environment.ts"
 import { Loop, starting } from "../../engine/loop.ts"
@@ -8,7 +8,6 @@ import { Run } from "../../engine/run.ts"
 import { after, type AnyEffect } from "../../engine/send.ts"
 import { isRefusal } from "../../internal/refused.ts"
 import { Retry, type Stop } from "../../RetryDecision.ts"
-import type { Ask } from "../../RetryQuotaStore.ts"
 import { type AnySent, infoOf, notSent, type Retried, storedInfo, storedStopOf } from "./storedAttempt.ts"
 
 /** A durable call: its policy, and the outcomes of its sends so far. */
@@ -29,8 +28,6 @@ const startOf = ({ startedAtMillis }: Past, environment: CallEnvironment): numbe
 class Durable extends Run {
   /** The wall clock of the failure that is decided again, if one is. */
   replayedAtMillis: number | undefined = undefined
-  /** Its retry was decided on earlier, and is to be sent now. */
-  isDue = false
   /** Its retry is decided. It ends, but the durable call goes on. */
   goesOn = false
 
@@ -39,20 +36,20 @@ class Durable extends Run {
   }
 
   /** The quota is asked when the retry is due: a retry that waits for hours, or in another process, holds no tokens. */
-  override pays(cost: number): boolean | Ask {
-    return !this.isDue || super.pays(cost)
+  override pays(): boolean {
+    return true
   }
 
   override stopped(stop: Stop): Effect.Effect<void> | undefined {
     return this.goesOn ? undefined : super.stopped(stop)
   }
+}
 
-  /** Continues after this failure. */
-  restored({ error, info }: Retried, attempt: number): void {
-    this.error = error
-    this.info = infoOf(info)
-    this.attempt = attempt
-  }
+/** Continues after this failure. */
+const restore = (run: Run, { error, info }: Retried, attempt: number): void => {
+  run.error = error
+  run.info = infoOf(info)
+  run.attempt = attempt
 }
 
 /** Decides on one failure, and then ends the run. */
@@ -72,7 +69,7 @@ class Deciding extends Decider {
     const { run } = this
     const repeated = Effect.forEach(failures, (failure, index) =>
       Effect.suspend(() => {
-        run.restored(failure, index + 1)
+        restore(run, failure, index + 1)
         run.replayedAtMillis = failure.atMillis
         const answer = this.steps()
         return typeof answer === "boolean" ? Effect.void : answer
@@ -84,22 +81,8 @@ class Deciding extends Decider {
       this.attempt = failures.length
       this.step = last.step
       this.previousMillis = last.previousMillis
-      run.restored(last, failures.length)
+      restore(run, last, failures.length)
       return this
-    })
-  }
-}
-
-/** A retry that was decided and announced earlier. It is due: only the quota and the deadline remain to be checked. */
-class Due extends Decider {
-  declare readonly run: Durable
-
-  ask({ cost }: Retried): Answer {
-    this.cost = cost
-    this.run.isDue = true
-    return chain(this.priced(), (goes) => {
-      this.run.isDue = false
-      return goes
     })
   }
 }
@@ -151,9 +134,14 @@ export const sending = (
       const sent = Effect.map(activity.execute, (value): AnySent => ({ _tag: "Succeeded", value }))
       const loop = new Resuming(sent, decider, (error, stop) => Effect.succeed(sentOf(decider, error, stop)))
       if (last === undefined) return Effect.suspend(() => starting(loop))
-      const due = new Due(compiledDue(compiled, last), run, startMillis)
-      return chain<any>(due.ask(last), (goes): AnyEffect => {
-        if (goes) return loop.resumes(failures)
+      const paying = new Run(run.environment)
+      restore(paying, last, failures.length)
+      const due = new Decider(compiledDue(compiled, last), paying, startMillis)
+      return chain<any>(due.decides(), (goes): AnyEffect => {
+        if (goes) {
+          run.permit = paying.permit
+          return loop.resumes(failures)
+        }
         const stop = due.stops()
         return after(
           run.stopped(stop),
@@ -163,12 +151,14 @@ export const sending = (
     })
   }))
 
-/** Only the cost, which policies inside may have decided on, and the deadline of the whole. */
-const compiledDue = (compiled: Compiled, { cost }: Retried): Compiled => ({
-  ...compiled,
+/**
+ * What remains to be checked of a retry that was decided and announced earlier: the quota, for the cost that policies
+ * inside may have decided on, and the deadline of the whole.
+ */
+const compiledDue = ({ deadlineMillis }: Compiled, { cost }: Retried): Compiled => ({
+  ...free,
+  nodes: [],
   source: () => 0,
-  adjusts: [],
-  quota: cost === 0
-    ? undefined
-    : compiled.quota ?? { cost, timeoutCost: cost, throttlingCost: cost, longPolling: false }
+  deadlineMillis,
+  quota: cost === 0 ? undefined : { cost, timeoutCost: cost, throttlingCost: cost, longPolling: false }
 })

@@ -72,24 +72,11 @@ export const Sent = <Success extends Schema.Constraint, Error extends Schema.Con
     Schema.TaggedStruct("Refused", { error: NotSent, stop: StoredStop })
   ])
 
-/** A send that failed and is retried. */
-export interface Retried {
-  readonly _tag: "Retried"
-  readonly error: unknown
-  readonly atMillis: number
-  readonly delayMillis: number
-  readonly cost: number
-  readonly info?: Facts
-  readonly step: number
-  readonly previousMillis: number
-}
-
 /** {@link Sent} of any activity. */
-export type AnySent =
-  | { readonly _tag: "Succeeded"; readonly value: unknown }
-  | Retried
-  | { readonly _tag: "Stopped"; readonly error: unknown; readonly stop: StoredStop }
-  | { readonly _tag: "Refused"; readonly error: NotSent; readonly stop: StoredStop }
+export type AnySent = ReturnType<typeof Sent<Schema.Unknown, Schema.Unknown>>["Type"]
+
+/** A send that failed and is retried. */
+export type Retried = Extract<AnySent, { readonly _tag: "Retried" }>
 
 /** The stored form of facts. */
 export const storedInfo = ({ fault, retryAfter, safety, throttling, timeout }: RetryInfo.RetryInfo): Facts => {
