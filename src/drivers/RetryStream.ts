@@ -149,9 +149,8 @@ class Resumed {
   }
 
   private discard(): void {
-    const { call } = this
+    this.call?.abandon()
     this.call = undefined
-    call?.abandon()
   }
 
   private readonly succeed: Effect.Effect<void> = Effect.uninterruptible(

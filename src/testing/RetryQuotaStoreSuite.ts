@@ -17,9 +17,10 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { also, callable, checksOf, rejectUnknown } from "../internal/checks.ts"
 import type { RetryQuotaStore } from "../RetryQuotaStore.ts"
-import { type Law, virtual } from "./internal/law.ts"
+import type { Law } from "./internal/law.ts"
 import { storeLawsOf } from "./internal/storeLaws.ts"
 import { Subject } from "./internal/storeSubject.ts"
+import { virtual } from "./internal/time.ts"
 
 /**
  * Options for testing a store.

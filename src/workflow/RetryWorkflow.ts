@@ -205,13 +205,10 @@ const send = (activity: AnyActivity, past: Past): Effect.Effect<any, unknown, an
     name: activity.name,
     success: Sent(activity.successSchema, activity.errorSchema),
     error: Schema.Union([activity.errorSchema, NotSent]),
-    execute: Effect.flatMap(
-      Effect.andThen(
-        Effect.flatMap(Activity.CurrentAttempt, (attempt) => replayed(past, attempt)),
-        sending(activity, past)
-      ),
-      suspending
-    ),
+    execute: Effect.gen(function*() {
+      yield* replayed(past, yield* Activity.CurrentAttempt)
+      return yield* suspending(yield* sending(activity, past))
+    }),
     annotations: activity.annotations
   })
   return Effect.provideService(stored, Activity.CurrentAttempt, past.failures.length + 1)

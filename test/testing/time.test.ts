@@ -9,7 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/testing/TestClock"
-import { earlier } from "../../src/testing/internal/law.ts"
+import { earlier } from "../../src/testing/internal/time.ts"
 import { runOn, sweepPaceOf, withTestClock } from "../../src/testing/internal/virtualTime.ts"
 
 const defectOf = (exit: Exit.Exit<unknown, unknown>): Kit.NotEnded => {

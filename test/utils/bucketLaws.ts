@@ -2,9 +2,10 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type * as RetryQuota from "../../src/RetryQuota.ts"
 import type { RetryQuotaStore } from "../../src/RetryQuotaStore.ts"
-import { type Body, close, type Law, lawsOf, same, type Time, virtual, within } from "../../src/testing/internal/law.ts"
-import { storeLawsOf } from "../../src/testing/internal/storeLaws.ts"
-import { Asker, Subject } from "../../src/testing/internal/storeSubject.ts"
+import { type Body, close, type Law, lawsOf, same, within } from "../../src/testing/internal/law.ts"
+import { storeLawsOf, trialOf } from "../../src/testing/internal/storeLaws.ts"
+import { Subject, type Trial } from "../../src/testing/internal/storeSubject.ts"
+import { type Time, virtual } from "../../src/testing/internal/time.ts"
 
 /** Several kinds of buckets. */
 const kinds: Readonly<Record<string, RetryQuota.Options>> = {
@@ -15,11 +16,11 @@ const kinds: Readonly<Record<string, RetryQuota.Options>> = {
   "a bucket whose callers wait": { capacity: 10, initial: 0, refillPerSecond: 5, onExceeded: "wait" }
 }
 
-const begins: Body<Subject> = function*(subject) {
+const begins: Body<Trial> = function*(subject) {
   close("the balance at the start", yield* subject.balance, 7, subject.slack)
 }
 
-const refills: Body<Subject> = function*(subject) {
+const refills: Body<Trial> = function*(subject) {
   const { slack, store, time } = subject
   const before = yield* subject.balance
   yield* time.elapse(100)
@@ -29,12 +30,12 @@ const refills: Body<Subject> = function*(subject) {
   close("the balance when the refill exceeds the capacity", yield* subject.balance, store.capacity, slack)
 }
 
-const waitsForRefill: Body<Subject> = function*(subject) {
+const waitsForRefill: Body<Trial> = function*(subject) {
   const { slack, time } = subject
   yield* subject.balance
   const order: Array<string> = []
   for (const [who, cost] of [["big", 8], ["small", 1], ["middle", 3]] as const) {
-    yield* subject.waiting(cost, new Asker(() => order.push(who)))
+    yield* subject.waits(cost, () => order.push(who))
   }
   yield* time.elapse(120)
   same("the callers with tokens when 6 of 8 are refilled", order.join(), "")
@@ -43,16 +44,15 @@ const waitsForRefill: Body<Subject> = function*(subject) {
   within("the balance when 17.5 are refilled and 12 were taken", yield* subject.balance, 5, 5.5 + slack)
 }
 
-const forgetsAtRefill: Body<Subject> = function*(subject) {
+const forgetsAtRefill: Body<Trial> = function*(subject) {
   const { slack, time } = subject
   yield* subject.balance
-  const second = new Asker()
-  const first = yield* subject.waiting(10, new Asker())
-  yield* subject.waiting(2, second)
+  const first = yield* subject.waits(10)
+  const second = yield* subject.waits(2)
   yield* time.elapse(60)
-  first.interruptUnsafe()
+  first.fiber.interruptUnsafe()
   yield* time.elapse(40)
-  same("how often hold was called for one behind an interrupted waiter", second.holds, 1)
+  same("how often hold was called for one behind an interrupted waiter", second.asker.holds, 1)
   within("the balance when 5 are refilled and 2 were taken", yield* subject.balance, 3, 3.2 + slack)
 }
 
@@ -62,7 +62,7 @@ const arithmetic: ReadonlyArray<
   readonly [
     name: string,
     options: RetryQuota.Options,
-    body: Body<Subject>
+    body: Body<Trial>
   ]
 > = [
   ["begins with its initial tokens", { capacity: 10, initial: 7 }, begins],
@@ -92,6 +92,8 @@ export const bucketLaws = <E, R>(
         run
       }))
     ),
-    ...arithmetic.flatMap(([name, options, body]) => lawsOf(subject(options), { [`a bucket ${name}`]: body }, time))
+    ...arithmetic.flatMap(([name, options, body]) =>
+      lawsOf(trialOf(subject(options)), { [`a bucket ${name}`]: body }, time)
+    )
   ]
 }

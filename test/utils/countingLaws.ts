@@ -1,14 +1,14 @@
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Reservation, RetryQuotaStore } from "../../src/RetryQuotaStore.ts"
-import * as Laws from "../../src/testing/internal/law.ts"
-import { close, earlier, type Law, same, virtual, within } from "../../src/testing/internal/law.ts"
+import { type Body as BodyOf, close, type Law, lawsOf, same, within } from "../../src/testing/internal/law.ts"
 import { type Make, trialOf } from "../../src/testing/internal/storeLaws.ts"
 import { Asker, resized, Subject, type Trial, withClock } from "../../src/testing/internal/storeSubject.ts"
 import { sweepEach } from "../../src/testing/internal/sweep.ts"
+import { earlier, virtual } from "../../src/testing/internal/time.ts"
 
 /** A law of a store that counts retries, with a twin that sees the same except for what the law is about. */
-type Body = Laws.Body<Trial>
+type Body = BodyOf<Trial>
 
 /** More retries than a store grants before it refuses one, unless it never does. */
 const many = 1000
@@ -138,7 +138,7 @@ export const countingLaws = <E, R>(
   store: Effect.Effect<RetryQuotaStore, E, R>
 ): ReadonlyArray<Law<Exclude<R, Scope.Scope>>> => {
   const make = Effect.map(Effect.orDie(store), (store) => new Subject(store, virtual, 0))
-  return Laws.lawsOf(trialOf(make), {
+  return lawsOf(trialOf(make), {
     "describes itself": members,
     "counts one retry, whatever it costs": oneEach,
     "grants a cost of 0 at any balance, and takes nothing": free,

@@ -3,13 +3,13 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import type * as Scope from "effect/Scope"
-import { attempt, withRetry } from "../../Attempt.ts"
-import * as RetryPolicy from "../../RetryPolicy.ts"
+import { attempt } from "../../Attempt.ts"
 import * as SendGate from "../../SendGate.ts"
-import { type Body, earlier, type Law, lawsOf, ran, same, stopped, until, virtual, within } from "./law.ts"
+import { alone, type Body, drivers, type Law, lawsOf, same, thrice, within } from "./law.ts"
 import { defect, ok, outcomes, throttled, transient } from "./scriptedService.ts"
 import { sweepEach } from "./sweep.ts"
-import { endings, type Entry, type GateSubject, Witness } from "./witnessGate.ts"
+import { earlier, ran, stopped, until, virtual } from "./time.ts"
+import { ended, endings, type Entry, type GateSubject, Witness } from "./witnessGate.ts"
 
 /**
  * What a gate does with a send that it holds back.
@@ -33,11 +33,11 @@ type Bodies<R = never> = Readonly<Record<string, Body<readonly [subject: GateSub
 
 const holdsBack = (onExceeded: OnExceeded): Bodies[string] =>
   function*([subject]) {
-    const { last } = yield* subject.filled
+    const last = yield* subject.filled
     if (onExceeded === "never") return same("whether a send is held back", last !== undefined, false)
     same(`whether one of ${subject.most} sends is held back`, last !== undefined, true)
     const exit = yield* ran(last!.answered, 0)
-    const found = exit === undefined ? "waits" : last!.passes.length === 0 ? "refuses" : "lets it pass"
+    const found = exit === undefined ? "waits" : last!.passes === 0 ? "refuses" : "lets it pass"
     same("what becomes of a send that is held back", found, onExceeded)
   }
 
@@ -57,18 +57,11 @@ const reopens = (subject: GateSubject, what: string) =>
     yield* virtual.elapse(hourMillis)
     const entry = yield* subject.enter()
     yield* ran(entry.answered, hourMillis)
-    same(`how many sends pass an hour after ${what}`, entry.passes.length, 1)
-    for (const pass of entry.passes) yield* subject.settle(pass)
+    same(`how many sends pass an hour after ${what}`, entry.passes, 1)
+    yield* subject.ends()
   })
 
-type Driver = <A, E>(send: Effect.Effect<A, E>) => Effect.Effect<A, unknown>
-
-const policy = RetryPolicy.fromDelay(() => 10).pipe(RetryPolicy.maxAttempts(3))
-
-const drivers: Readonly<Record<"withRetry" | "Effect.retry", Driver>> = {
-  "withRetry": (send) => withRetry(send, policy),
-  "Effect.retry": (send) => Effect.retry(send, policy)
-}
+type Driver = keyof typeof drivers
 
 let tag: Context.Key<"UnderTest", SendGate.SendGate<unknown>> | undefined
 
@@ -86,11 +79,11 @@ const swept = <R>(make: Make<R>, driver: Driver) =>
     sweepEach(
       Effect.gen(function*() {
         const subject = yield* make
-        const { passes } = yield* subject.filled
-        passes.pop()?.cancel()
+        yield* subject.filled
+        subject.open.pop()?.cancel()
         return { subject, witness: new Witness(subject.gate) }
       }),
-      ({ witness }) => through(driver(outcomes(script, { latency: 10 }).send), witness),
+      ({ witness }) => through(drivers[driver](outcomes(script, { latency: 10 }).send, thrice), witness),
       Effect.fnUntraced(function*({ subject, witness }) {
         witness.check()
         yield* reopens(subject, "a call has ended")
@@ -98,11 +91,10 @@ const swept = <R>(make: Make<R>, driver: Driver) =>
     ))
 
 /** Ends sends, and lets time pass, until the condition holds. */
-const released = (subject: GateSubject, passes: Array<SendGate.Pass>, condition: () => boolean) =>
+const released = (subject: GateSubject, condition: () => boolean) =>
   Effect.gen(function*() {
-    const next = () => condition() ? undefined : passes.pop()
-    for (let pass = next(); pass !== undefined; pass = next()) {
-      yield* subject.settle(pass)
+    while (!condition() && subject.open.length > 0) {
+      yield* subject.ends(undefined, subject.open.splice(-1))
       yield* until(virtual, 0, condition)
     }
     yield* until(virtual, hourMillis, condition)
@@ -112,18 +104,14 @@ const interrupted = <R>(make: Make<R>) =>
   sweepEach(
     Effect.gen(function*() {
       const [subject, twin] = yield* Effect.all([make, make])
-      const [own, others] = [yield* subject.filled, yield* twin.filled]
-      return { subject, twin, entries: [] as Array<Entry>, passes: [...own.passes, ...others.passes] }
+      for (const each of [subject, twin]) yield* each.filled
+      return { subject, twin, before: subject.open.length }
     }),
-    ({ entries, subject }) =>
-      Effect.flatMap(subject.enter(), (entry) => {
-        entries.push(entry)
-        return Effect.timeoutOption(entry.waiting ?? Effect.void, 10_000)
-      }),
-    Effect.fnUntraced(function*({ entries, passes, subject, twin }) {
-      const held = entries.flatMap((entry) => entry.passes)
-      within("how often hold was called", held.length, 0, 1)
-      for (const pass of [...held, ...passes]) pass.cancel()
+    ({ subject }) =>
+      Effect.flatMap(subject.enter(), ({ waiting }) => Effect.timeoutOption(waiting ?? Effect.void, 10_000)),
+    Effect.fnUntraced(function*({ before, subject, twin }) {
+      within("how often hold was called", subject.open.length - before, 0, 1)
+      for (const each of [subject, twin]) each.cancels()
       same("how many sends pass after one that waited was interrupted", yield* subject.room, yield* twin.room)
     })
   )
@@ -140,7 +128,7 @@ const neverSends = (driver: Driver): Bodies[string] =>
         return answer && Effect.tapError(answer, (error) => Effect.sync(() => refusal = error))
       }
     }
-    const exit = yield* ran(Effect.flip(through(driver(call.send), noting)), hourMillis)
+    const exit = yield* ran(Effect.flip(through(drivers[driver](call.send, thrice), noting)), hourMillis)
     same("how often a refused call is sent", call.sends, 0)
     same("the error of a refused call", exit?._tag === "Success" ? exit.value : exit, refusal)
   }
@@ -151,10 +139,10 @@ const always: Bodies = {
   },
   *"gives one pass to each send it admits, and none to others"([subject]) {
     for (const attempt of [1, 2, 3, 1000]) {
-      const { passes } = yield* subject.enter(attempt)
-      for (const pass of passes) yield* subject.settle(pass)
+      yield* subject.enter(attempt)
+      yield* subject.ends()
     }
-    const { last } = yield* subject.filled
+    const last = yield* subject.filled
     if (last !== undefined) yield* ran(last.answered, hourMillis)
   },
   *"undoes the effect of passing when a pass is canceled"([subject, twin]) {
@@ -164,12 +152,10 @@ const always: Bodies = {
   },
   *"settles a send that ended with any value, even one that cannot be read"([subject]) {
     for (const value of unreadable()) {
-      for (const _tag of ["Success", "Failure"] as const) {
-        const [own, error] = _tag === "Success" ? [value, undefined] : [undefined, value]
-        for (const pass of (yield* subject.enter()).passes) {
-          const exit = yield* Effect.exit(subject.settle(pass, { _tag, value: own, error, info: undefined }))
-          same("whether a pass can be settled with any value", Exit.isSuccess(exit), true)
-        }
+      for (const ending of [ended("Success", value), ended("Failure", undefined, value)]) {
+        yield* subject.enter()
+        const exit = yield* Effect.exit(subject.ends(ending))
+        same("whether a pass can be settled with any value", Exit.isSuccess(exit), true)
       }
     }
   },
@@ -191,97 +177,76 @@ const always: Bodies = {
 const inTime: Bodies = {
   *"lets sends pass again when those before have ended in any way"([subject]) {
     for (const ending of endings) {
-      for (const pass of (yield* subject.filled).passes) yield* subject.settle(pass, ending)
+      yield* subject.filled
+      yield* subject.ends(ending)
       yield* reopens(subject, `all before have ended with ${ending._tag}`)
     }
   },
   *"lets sends pass again when a clock has gone back"([subject]) {
     yield* virtual.elapse(2 * hourMillis)
-    for (const pass of (yield* subject.filled).passes) yield* subject.settle(pass)
-    const { passes } = yield* Effect.clockWith((clock) => subject.enter(1, earlier(clock, hourMillis)))
-    for (const pass of passes) yield* subject.settle(pass)
+    yield* subject.filled
+    yield* subject.ends()
+    yield* Effect.clockWith((clock) => subject.enter(1, earlier(clock, hourMillis)))
+    yield* subject.ends()
     yield* reopens(subject, "the clock has gone back")
   }
 }
 
 const whereItWaits: Bodies = {
   *"gives a waiter its pass when the sends before it have ended"([subject]) {
-    const { passes } = yield* subject.filled
+    yield* subject.filled
     const { entry, fiber } = yield* subject.waiter
-    for (const pass of passes) yield* subject.settle(pass)
+    yield* subject.ends()
     const isOver = yield* until(virtual, hourMillis, () => fiber.pollUnsafe() !== undefined)
     same("whether a waiter passes when the sends before it have ended", isOver, true)
     yield* Fiber.join(fiber)
-    same("how many passes a waiter gets", entry.passes.length, 1)
+    same("how many passes a waiter gets", entry.passes, 1)
   },
   *"lets waiters pass in order of arrival"([subject]) {
-    const { passes } = yield* subject.filled
+    yield* subject.filled
     const order: Array<Entry> = []
     const waiters = yield* Effect.replicateEffect(subject.waiter, 3)
     // Sends without a place in line are refused.
     const inLine = waiters.filter(({ fiber }) => fiber.pollUnsafe() === undefined)
-    const look = () => {
-      const passed = inLine.map(({ entry }) => entry).filter((entry) => entry.passes.length > 0)
-      for (const entry of passed.filter((entry) => !order.includes(entry))) {
-        order.push(entry)
-        passes.push(...entry.passes)
-      }
+    const passed = (): number => {
+      for (const { entry } of inLine) if (entry.passes > 0 && !order.includes(entry)) order.push(entry)
+      return order.length
     }
-    const [first] = passes.splice(0, 1)
-    if (first !== undefined) yield* subject.settle(first)
-    look()
+    yield* subject.ends(undefined, subject.open.splice(0, 1))
+    const isFirst = passed() > 0
     const newcomer = yield* subject.enter()
-    if (order.length === 0) same("how many newcomers pass while others wait", newcomer.passes.length, 0)
-    for (let next = 1; next <= inLine.length; next++) {
-      yield* released(subject, passes, () => (look(), order.length >= next))
-    }
+    if (!isFirst) same("how many newcomers pass while others wait", newcomer.passes, 0)
+    for (let next = 1; next <= inLine.length; next++) yield* released(subject, () => passed() >= next)
     const places = order.map((entry) => inLine.findIndex((waiter) => waiter.entry === entry) + 1)
     same("the order in which waiters pass", places.join(), inLine.map((_, place) => place + 1).join())
     for (const { fiber } of inLine) yield* stopped(fiber)
   },
   *"forgets a waiter that is interrupted"([subject]) {
-    const { passes } = yield* subject.filled
+    yield* subject.filled
     const [first, second] = [yield* subject.waiter, yield* subject.waiter]
     yield* Fiber.interrupt(first.fiber)
     // It may have been refused: then there is a place in line now.
     const next = second.fiber.pollUnsafe() === undefined ? second : yield* subject.waiter
-    yield* released(subject, passes, () => next.entry.passes.length > 0)
-    same("how many passes one gets behind an interrupted waiter", next.entry.passes.length, 1)
-    same("how many passes an interrupted waiter gets", first.entry.passes.length, 0)
+    yield* released(subject, () => next.entry.passes > 0)
+    same("how many passes one gets behind an interrupted waiter", next.entry.passes, 1)
+    same("how many passes an interrupted waiter gets", first.entry.passes, 0)
   }
 }
 
 const whereItRefuses: Bodies = {
   *"refuses with an error that is marked, and takes nothing"([subject, twin]) {
-    const [own, others] = [yield* subject.filled, yield* twin.filled]
+    for (const each of [subject, twin]) yield* each.filled
     for (let count = 0; count < 3; count++) {
       const { entry, fiber } = yield* subject.waiter
       yield* Fiber.join(fiber)
-      same("how many passes a refused send gets", entry.passes.length, 0)
+      same("how many passes a refused send gets", entry.passes, 0)
     }
-    for (const pass of [...own.passes, ...others.passes]) pass.cancel()
+    for (const each of [subject, twin]) each.cancels()
     same("how many sends pass after others were refused", yield* subject.room, yield* twin.room)
   },
-  "keeps withRetry from sending a refused call": neverSends(drivers.withRetry),
-  "keeps Effect.retry from sending a refused call": neverSends(drivers["Effect.retry"])
+  "keeps withRetry from sending a refused call": neverSends("withRetry"),
+  "keeps Effect.retry from sending a refused call": neverSends("Effect.retry")
 }
-
-/** What is interrupted at each step. */
-const sweeps = <R>(make: Make<R>, onExceeded: OnExceeded, isReopening: boolean): Bodies<R> => ({
-  ...(onExceeded === "waits" && {
-    *"has taken nothing when a waiter is interrupted, at any step"() {
-      yield* interrupted(make)
-    }
-  }),
-  ...(isReopening && {
-    *"keeps nothing of a call by withRetry, whatever interrupts it"() {
-      yield* swept(make, drivers.withRetry)
-    },
-    *"keeps nothing of a call by Effect.retry, whatever interrupts it"() {
-      yield* swept(make, drivers["Effect.retry"])
-    }
-  })
-})
 
 /**
  * The laws of a gate.
@@ -297,7 +262,13 @@ export const gateLawsOf = <R>(
     ...always,
     [onExceeded === "never" ? "holds no send back" : "holds a send back when it is full"]: holdsBack(onExceeded),
     ...(isReopening && inTime),
-    ...(onExceeded === "waits" && whereItWaits),
     ...(onExceeded === "refuses" && whereItRefuses),
-    ...sweeps(make, onExceeded, isReopening)
+    ...(onExceeded === "waits" && {
+      ...whereItWaits,
+      "has taken nothing when a waiter is interrupted, at any step": alone(interrupted(make))
+    }),
+    ...(isReopening && {
+      "keeps nothing of a call by withRetry, whatever interrupts it": alone(swept(make, "withRetry")),
+      "keeps nothing of a call by Effect.retry, whatever interrupts it": alone(swept(make, "Effect.retry"))
+    })
   })

@@ -1,25 +1,11 @@
 import * as Cause from "effect/Cause"
-import type * as Clock from "effect/Clock"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
-import * as Fiber from "effect/Fiber"
 import type * as Scope from "effect/Scope"
-import * as TestClock from "effect/testing/TestClock"
+import { withRetry } from "../../Attempt.ts"
+import * as RetryPolicy from "../../RetryPolicy.ts"
+import { type Time, virtual } from "./time.ts"
 import { withTestClock } from "./virtualTime.ts"
-
-/**
- * The same clock, showing an earlier time.
- *
- * @internal
- */
-export const earlier = (clock: Clock.Clock, millis: number): Clock.Clock => ({
-  ...clock,
-  sleep: (duration) => clock.sleep(duration),
-  currentTimeMillisUnsafe: () => clock.currentTimeMillisUnsafe() - millis,
-  currentTimeNanosUnsafe: () => clock.currentTimeNanosUnsafe() - BigInt(millis) * 1_000_000n,
-  monotonicTimeNanosUnsafe: () => clock.monotonicTimeNanosUnsafe() - BigInt(millis) * 1_000_000n
-})
 
 /**
  * A contract's law that does not hold.
@@ -96,31 +82,10 @@ export const within = (what: string, actual: number, minimum: number, maximum: n
   if (!isIn) throw new Deviation(what, actual, `from ${minimum} to ${maximum}`)
 }
 
-/**
- * How time passes for the subject of a test.
- *
- * @internal
- */
-export interface Time {
-  readonly elapse: (millis: number) => Effect.Effect<void>
-  /** Whether time is that of a `TestClock`. */
-  readonly isVirtual: boolean
-}
-
-/**
- * Time moved by a `TestClock`.
- *
- * @internal
- */
-export const virtual: Time = { elapse: (millis) => TestClock.adjust(millis), isVirtual: true }
-
 const broken = (law: string, cause: Cause.Cause<unknown>): ContractBroken => {
   const defect = Cause.squash(cause)
-  if (!(defect instanceof Deviation)) {
-    return new ContractBroken({ law, what: "it ends with an error", actual: defect, expected: "none" })
-  }
-  const { actual, expected, what } = defect
-  return new ContractBroken({ law, what, actual, expected })
+  const ended = { what: "it ends with an error", actual: defect, expected: "none" }
+  return new ContractBroken({ law, ...(defect instanceof Deviation ? defect : ended) })
 }
 
 /**
@@ -131,6 +96,16 @@ const broken = (law: string, cause: Cause.Cause<unknown>): ContractBroken => {
 export type Body<in S, out R = never> = (
   subject: S
 ) => Generator<Effect.Effect<any, unknown, R | Scope.Scope>, void, never>
+
+/**
+ * The body of a law that makes its own subjects.
+ *
+ * @internal
+ */
+export const alone = <E, R>(effect: Effect.Effect<unknown, E, R | Scope.Scope>): Body<unknown, R> =>
+  function*() {
+    yield* effect
+  }
 
 /**
  * Laws by their names. The subject is made anew for each. An exception or defect breaks a law.
@@ -154,57 +129,20 @@ export const lawsOf = <S, R>(
   })
 
 /**
- * Interrupts a fiber. A defect of it is not lost.
+ * How calls are retried.
  *
  * @internal
  */
-export const stopped = (fiber: Fiber.Fiber<unknown, unknown>): Effect.Effect<void> =>
-  Effect.gen(function*() {
-    yield* Fiber.interrupt(fiber)
-    const exit = yield* Fiber.await(fiber)
-    if (Exit.isFailure(exit) && Cause.hasDies(exit.cause)) return yield* Effect.die(Cause.squash(exit.cause))
-  })
+export const drivers = {
+  "withRetry": <A, E, R>(send: Effect.Effect<A, E>, policy: RetryPolicy.RetryPolicy<unknown, never, R>) =>
+    withRetry(send, policy),
+  "Effect.retry": <A, E, R>(send: Effect.Effect<A, E>, policy: RetryPolicy.RetryPolicy<unknown, never, R>) =>
+    Effect.retry(send, policy)
+}
 
 /**
- * Lets fibers run as far as they can without time passing.
+ * A policy of three attempts.
  *
  * @internal
  */
-export const turns: Effect.Effect<void> = Effect.gen(function*() {
-  for (let turn = 0; turn < 20; turn++) yield* Effect.yieldNow
-})
-
-/**
- * Lets time pass until the condition holds, up to the maximum. Returns whether it does.
- *
- * @internal
- */
-export const until = (time: Time, atMostMillis: number, condition: () => boolean): Effect.Effect<boolean> =>
-  Effect.gen(function*() {
-    for (let waited = 0;;) {
-      yield* turns
-      if (condition()) return true
-      if (waited >= atMostMillis) return false
-      const step = Math.max(1, Math.floor(waited / 10))
-      yield* time.elapse(step)
-      waited += step
-    }
-  })
-
-/**
- * Runs an effect as far as it comes in this time, and returns how it ended, if it has. Else it is interrupted.
- *
- * @internal
- */
-export const ran = <A, E>(
-  self: Effect.Effect<A, E>,
-  atMostMillis: number,
-  time: Time = virtual
-): Effect.Effect<Exit.Exit<A, E> | undefined> =>
-  Effect.gen(function*() {
-    const fiber = yield* Effect.forkChild(self)
-    yield* until(time, atMostMillis, () => fiber.pollUnsafe() !== undefined)
-    const exit = fiber.pollUnsafe()
-    yield* stopped(fiber)
-    return exit
-  })
+export const thrice = RetryPolicy.fromDelay(() => 10).pipe(RetryPolicy.maxAttempts(3))

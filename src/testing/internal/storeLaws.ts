@@ -9,10 +9,11 @@ import { withRetry } from "../../Attempt.ts"
 import * as RetryPolicy from "../../RetryPolicy.ts"
 import * as RetryQuota from "../../RetryQuota.ts"
 import type { Reservation } from "../../RetryQuotaStore.ts"
-import { type Body, earlier, type Law, lawsOf, ran, same, stopped, type Time, turns, until, within } from "./law.ts"
+import { alone, type Body, drivers, type Law, lawsOf, same, thrice, within } from "./law.ts"
 import { ok, type Outcome, outcomes, transient } from "./scriptedService.ts"
 import { Asker, patienceMillis, type Subject, Trial, withClock } from "./storeSubject.ts"
 import { sweepEach, sweepQuota } from "./sweep.ts"
+import { earlier, ran, stopped, type Time, turns, until } from "./time.ts"
 
 /**
  * Makes a store, a new one each time.
@@ -103,16 +104,8 @@ const refusal = (subject: Subject, cost: number, patienceMillis?: number) =>
     return shortage
   })
 
-const drivers = {
-  "withRetry": <A, E>(send: Effect.Effect<A, E>, policy: Policy) => withRetry(send, policy),
-  "Effect.retry": <A, E>(send: Effect.Effect<A, E>, policy: Policy) => Effect.retry(send, policy)
-}
-
-type Policy = RetryPolicy.RetryPolicy<unknown, never, RetryQuota.RetryQuota>
-
 /** Three attempts, whose retries cost a tenth of the tokens each. */
-const policyOf = ({ unit }: Subject): Policy =>
-  RetryPolicy.fromDelay(() => 10).pipe(RetryPolicy.maxAttempts(3), RetryPolicy.quotaGated({ cost: unit }))
+const policyOf = ({ unit }: Subject) => thrice.pipe(RetryPolicy.quotaGated({ cost: unit }))
 
 /** Runs a call to its end, and returns how often it was sent. */
 const called = (subject: Subject, driver: keyof typeof drivers, script: ReadonlyArray<Outcome>) =>
@@ -350,15 +343,9 @@ const whereItWaits: Bodies = {
 
 /** The laws that need a `TestClock`. */
 const virtually = <R>(make: Make<R>): Bodies<R> => ({
-  *"has taken nothing when a caller that asks is interrupted, at any step"() {
-    yield* interrupted(make, 10)
-  },
-  *"has taken nothing when a caller that asks for too much is interrupted, at any step"() {
-    yield* interrupted(make, 0)
-  },
-  *"loses nothing to a call that is interrupted, at any step"() {
-    yield* swept(make)
-  }
+  "has taken nothing when a caller that asks is interrupted, at any step": alone(interrupted(make, 10)),
+  "has taken nothing when a caller that asks for too much is interrupted, at any step": alone(interrupted(make, 0)),
+  "loses nothing to a call that is interrupted, at any step": alone(swept(make))
 })
 
 /**

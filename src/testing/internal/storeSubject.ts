@@ -1,10 +1,10 @@
 import type * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import type * as Fiber from "effect/Fiber"
 import { clockOf } from "../../internal/clock.ts"
 import type { Ask, Reservation, RetryQuotaStore, Shortage } from "../../RetryQuotaStore.ts"
-import { close, isClose, ran, same, type Time, turns, within } from "./law.ts"
+import { close, isClose, same, within } from "./law.ts"
+import { ran, type Time, turns } from "./time.ts"
 
 /**
  * How long a waiter may take to get available tokens, in milliseconds.
@@ -130,11 +130,6 @@ export class Subject {
       same("spend of a reservation that is not settled", reservation.spend(), true)
     })
   }
-
-  /** A caller that waits, in its own fiber. */
-  waiting(cost: number, asker: Asker): Effect.Effect<Fiber.Fiber<Shortage>> {
-    return Effect.tap(Effect.forkChild(asker.asks(this.store, cost)), turns)
-  }
 }
 
 /**
@@ -200,7 +195,8 @@ export class Trial extends Subject {
   /** A caller that waits, in its own fiber. */
   waits(units: number, granted?: () => void) {
     const asker = this.asker(granted)
-    return Effect.map(this.waiting(units * this.unit, asker), (fiber) => ({ asker, fiber }))
+    const asking = Effect.tap(Effect.forkChild(asker.asks(this.store, units * this.unit)), turns)
+    return Effect.map(asking, (fiber) => ({ asker, fiber }))
   }
 
   /** Takes available tokens. */

@@ -134,13 +134,31 @@ export const sweep = <A, E, R, R2>(
   self: Effect.Effect<A, E, R>,
   check: (step: number, sleeping: number, waited: Duration.Duration | undefined) => Effect.Effect<void, never, R2>,
   options: TimeOptions = {}
-): Effect.Effect<number, never, R | R2> => {
+): Effect.Effect<number, never, R | R2> =>
+  sweepEach(Effect.void, () => self, (_, { step, waited }, sleeping) => check(step, sleeping, waited), options)
+
+/**
+ * A sweep whose runs have a setup each, which is made on the clock of the sweep, and checked.
+ *
+ * @internal
+ */
+export const sweepEach = <S, A, E, R, E2, R2, E3, R3>(
+  make: Effect.Effect<S, E, R>,
+  program: (setup: S) => Effect.Effect<A, E2, R2>,
+  check: (setup: S, at: Interruption, sleeping: number) => Effect.Effect<void, E3, R3>,
+  options: TimeOptions = {}
+): Effect.Effect<number, never, R | R2 | R3> => {
   const pace = sweepPaceOf(options)
   return withTestClock((clock) =>
     Effect.gen(function*() {
       const stride = yield* Stride
-      const run = (count: number, place: Place) =>
-        Effect.tap(runTo(clock, self, pace, place), ({ sleeping, waited }) => check(count, sleeping, waited))
+      const run = (step: number, place: Place) =>
+        Effect.gen(function*() {
+          const setup = yield* Effect.orDie(make)
+          const done = yield* runTo(clock, program(setup), pace, place)
+          yield* Effect.orDie(check(setup, { step, waited: done.waited }, done.sleeping))
+          return done
+        })
       const { steps, waits } = yield* run(0, {})
       const moments = spread(waits)
       for (let step = stride; step <= steps; step += stride) yield* run(step, { step })
@@ -151,26 +169,6 @@ export const sweep = <A, E, R, R2>(
     })
   )
 }
-
-/**
- * A sweep whose runs have a setup each, which is checked, then made again, after every run.
- *
- * @internal
- */
-export const sweepEach = <S, A, E, R, E2, R2, E3, R3>(
-  make: Effect.Effect<S, E, R>,
-  program: (setup: S) => Effect.Effect<A, E2, R2>,
-  check: (setup: S, at: Interruption, sleeping: number) => Effect.Effect<void, E3, R3>,
-  options: TimeOptions = {}
-): Effect.Effect<number, E, R | R2 | R3> =>
-  Effect.gen(function*() {
-    let setup = yield* make
-    return yield* sweep(Effect.suspend(() => program(setup)), (step, sleeping, waited) =>
-      Effect.gen(function*() {
-        yield* Effect.orDie(check(setup, { step, waited }, sleeping))
-        setup = yield* Effect.orDie(make)
-      }), options)
-  })
 
 /** A shortfall below this many tokens is a rounding error. */
 const epsilon = 1e-6
@@ -266,8 +264,7 @@ export const sweepQuota: {
   self: Effect.Effect<A, E, R>,
   options: SweepOptions & { readonly limiter?: SteadyLimiterOptions } = {}
 ): Effect.Effect<number, never, Exclude<R, RetryQuota.RetryQuota>> =>
-  // Quota and limiter are made on the clock of the sweep.
-  withTestClock(() => {
+  Effect.suspend(() => {
     const { limiter, quota: bucket, store, ...time } = options
     const account = store === undefined
       ? makeLedger({ successIncrement: 0, ...bucket }, "sweepQuota")

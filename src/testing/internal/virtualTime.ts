@@ -99,40 +99,30 @@ export const sweepPaceOf = (options: TimeOptions): Pace => {
 
 const isTestClock = (clock: Clock.Clock): clock is TestClock.TestClock => "adjust" in clock && "withLive" in clock
 
-/** The clock, with a list of its sleepers: `TestClock` does not reveal when its next sleeper wakes. */
-class Watched {
-  readonly clock: TestClock.TestClock
-  private readonly ends = new Set<{ readonly atMillis: number }>()
+/** The clock, with the ends of its sleepers: `TestClock` does not reveal when its next sleeper wakes. */
+const watched = (clock: TestClock.TestClock) => {
+  const ends = new Set<{ readonly atMillis: number }>()
+  // In one step with the release: an interruption between them would leave a sleeper that never wakes.
+  const sleep = (duration: Duration.Duration) =>
+    Effect.acquireUseRelease(
+      Effect.sync(() => {
+        const end = { atMillis: clock.currentTimeMillisUnsafe() + Duration.toMillis(duration) }
+        ends.add(end)
+        return end
+      }),
+      () => clock.sleep(duration),
+      (end) => Effect.sync(() => ends.delete(end))
+    )
+  return { clock: { ...clock, sleep }, ends }
+}
 
-  constructor(clock: TestClock.TestClock) {
-    this.clock = {
-      ...clock,
-      // In one step with the release: an interruption between them would leave a sleeper that never wakes.
-      sleep: (duration) =>
-        Effect.acquireUseRelease(
-          Effect.sync(() => {
-            const end = { atMillis: clock.currentTimeMillisUnsafe() + Duration.toMillis(duration) }
-            this.ends.add(end)
-            return end
-          }),
-          () => clock.sleep(duration),
-          (end) => Effect.sync(() => this.ends.delete(end))
-        )
-    }
-  }
+type Watched = ReturnType<typeof watched>
 
-  /** The number of sleepers. */
-  get sleeping(): number {
-    return this.ends.size
-  }
-
-  /** Milliseconds until the next sleeper wakes; `Infinity` if there is none. */
-  get untilNext(): number {
-    const now = this.clock.currentTimeMillisUnsafe()
-    let next = Infinity
-    for (const { atMillis } of this.ends) next = Math.min(next, atMillis)
-    return Math.max(0, next - now)
-  }
+/** Milliseconds until the next sleeper wakes; `Infinity` if there is none. */
+const untilNext = ({ clock, ends }: Watched): number => {
+  let next = Infinity
+  for (const { atMillis } of ends) next = Math.min(next, atMillis)
+  return Math.max(0, next - clock.currentTimeMillisUnsafe())
 }
 
 /** How far to move time if the next sleeper wakes in `asleep` milliseconds. */
@@ -160,7 +150,7 @@ const drive = (
         fiber.interruptUnsafe()
         continue
       }
-      const asleep = watched.untilNext
+      const asleep = untilNext(watched)
       const notEnded = (reason: NotEnded["reason"]) =>
         Effect.die(new NotEnded({ reason, after: Duration.millis(moved), moves }))
       idle = asleep === Infinity ? idle + 1 : 0
@@ -197,18 +187,18 @@ export const runOn = <A, E, R>(
   interrupts?: Interrupts
 ): Effect.Effect<{ readonly fiber: Fiber.Fiber<A, E>; readonly sleeping: number }, never, R> =>
   Effect.suspend(() => {
-    const watched = new Watched(clock)
+    const own = watched(clock)
     return Effect.acquireUseRelease(
       // Detached: a parent waits for its children, and this fiber may refuse to end.
-      Effect.forkDetach(Effect.interruptible(Effect.provideService(self, Clock.Clock, watched.clock))),
+      Effect.forkDetach(Effect.interruptible(Effect.provideService(self, Clock.Clock, own.clock))),
       (fiber) =>
         Effect.gen(function*() {
-          yield* drive(fiber, watched, pace, interrupts)
+          yield* drive(fiber, own, pace, interrupts)
           // Lets newly forked fibers fall asleep, and newly interrupted ones end.
           for (let turn = 0; turn < 3; turn++) yield* Effect.yieldNow
-          return { fiber, sleeping: watched.sleeping }
+          return { fiber, sleeping: own.ends.size }
         }),
-      (fiber) => stop(fiber, watched, pace)
+      (fiber) => stop(fiber, own, pace)
     )
   })
 

@@ -9,7 +9,8 @@ import { Refused } from "../../internal/refused.ts"
 import { get } from "../../internal/tryGet.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
 import type { Outcome, Pass, Send, SendGate } from "../../SendGate.ts"
-import { same, turns } from "./law.ts"
+import { same } from "./law.ts"
+import { turns } from "./time.ts"
 
 /**
  * A gate around another that counts what happens to its passes.
@@ -78,41 +79,48 @@ export class Witness<E = unknown> implements SendGate<E> {
  * @internal
  */
 export class Entry {
-  readonly passes: Array<Pass> = []
+  /** How many passes the gate has given it. */
+  passes = 0
   /** Set while the gate holds the send back. */
   waiting: Effect.Effect<void, unknown> | undefined = undefined
-  /** The gate's error, if it refused the send. */
-  refusal: unknown = undefined
 
   /** Waits for the gate. Checks that its answer is allowed. */
   get answered(): Effect.Effect<void> {
     return Effect.map(Effect.exit(this.waiting ?? Effect.void), (exit) => {
-      if (Exit.isSuccess(exit)) return same("how often hold was called when a send may go", this.passes.length, 1)
-      same("how often hold was called for a send that was refused", this.passes.length, 0)
+      if (Exit.isSuccess(exit)) return same("how often hold was called when a send may go", this.passes, 1)
+      same("how often hold was called for a send that was refused", this.passes, 0)
       if (Cause.hasInterruptsOnly(exit.cause)) return
       const reason = exit.cause.reasons[0]
-      if (reason?._tag !== "Fail") same("how a gate ends", reason?._tag, "with a pass or a refusal")
-      this.refusal = (reason as { readonly error: unknown }).error
-      same("whether the error of a refusal is marked with SendGate.Refused", get(this.refusal, Refused), true)
+      if (reason?._tag !== "Fail") return same("how a gate ends", reason?._tag, "with a pass or a refusal")
+      same("whether the error of a refusal is marked with SendGate.Refused", get(reason.error, Refused), true)
     })
   }
 }
 
+type Ending = Omit<Outcome, "nowMillis">
+
 /**
- * How a send can end.
+ * How a send has ended.
  *
  * @internal
  */
-export const endings: ReadonlyArray<Omit<Outcome, "nowMillis">> = [
-  { _tag: "Success", value: "a value", error: undefined, info: undefined },
-  { _tag: "Failure", value: undefined, error: new Error("unknown"), info: undefined },
-  {
-    _tag: "Failure",
-    value: undefined,
-    error: { _tag: "Throttled" },
-    info: RetryInfo.throttled()
-  },
-  { _tag: "Unknown", value: undefined, error: undefined, info: undefined }
+export const ended = (
+  _tag: Ending["_tag"],
+  value?: unknown,
+  error?: unknown,
+  info?: RetryInfo.RetryInfo
+): Ending => ({ _tag, value, error, info })
+
+/**
+ * The ways in which a send can end.
+ *
+ * @internal
+ */
+export const endings: ReadonlyArray<Ending> = [
+  ended("Success", "a value"),
+  ended("Failure", undefined, new Error("unknown")),
+  ended("Failure", undefined, { _tag: "Throttled" }, RetryInfo.throttled()),
+  ended("Unknown")
 ]
 
 /**
@@ -121,7 +129,9 @@ export const endings: ReadonlyArray<Omit<Outcome, "nowMillis">> = [
  * @internal
  */
 export class GateSubject {
-  private ends = 0
+  /** The passes of sends that have not ended. */
+  readonly open: Array<Pass> = []
+  private count = 0
 
   constructor(
     readonly gate: SendGate,
@@ -136,46 +146,53 @@ export class GateSubject {
       const entry = new Entry()
       const nowMillis = monotonicMillis(Context.get(context, Clock.Clock))
       const hold = (pass: Pass) => {
-        entry.passes.push(pass)
+        entry.passes++
+        this.open.push(pass)
       }
       entry.waiting = this.gate.enter({ attempt, nowMillis, context, hold }) ?? undefined
-      same("how often hold was called immediately", entry.passes.length, entry.waiting === undefined ? 1 : 0)
+      same("how often hold was called immediately", entry.passes, entry.waiting === undefined ? 1 : 0)
       return Effect.succeed(entry)
     })
   }
 
   /** Asks until it holds a send back. */
-  get filled(): Effect.Effect<{ readonly passes: Array<Pass>; readonly last: Entry | undefined }> {
+  get filled(): Effect.Effect<Entry | undefined> {
     return Effect.gen({ self: this }, function*() {
-      const passes: Array<Pass> = []
       for (let count = 0; count < this.most; count++) {
         const entry = yield* this.enter()
-        if (entry.waiting !== undefined) return { passes, last: entry }
-        passes.push(...entry.passes)
+        if (entry.waiting !== undefined) return entry
       }
-      return { passes, last: undefined }
+      return undefined
     })
+  }
+
+  /** Cancels the open sends, by default all. Returns how many there were. */
+  cancels(from = 0): number {
+    const passes = this.open.splice(from)
+    for (const pass of passes) pass.cancel()
+    return passes.length
   }
 
   /** How many sends it lets pass now. None of them is made. */
   get room(): Effect.Effect<number> {
-    return Effect.map(this.filled, ({ passes }) => {
-      for (const pass of passes) pass.cancel()
-      return passes.length
+    return Effect.suspend(() => {
+      const before = this.open.length
+      return Effect.map(this.filled, () => this.cancels(before))
     })
   }
 
-  /** Ends a send: each in a different way, unless given. */
-  settle(pass: Pass, ending = endings[this.ends++ % endings.length]!): Effect.Effect<void> {
-    return withMillis((nowMillis) => pass.settle({ ...ending, nowMillis }))
+  /** Ends sends, by default all: each in a different way, unless given. */
+  ends(ending?: Ending, passes: ReadonlyArray<Pass> = this.open.splice(0)): Effect.Effect<void> {
+    return withMillis((nowMillis) => {
+      for (const pass of passes) pass.settle({ ...(ending ?? endings[this.count++ % endings.length]!), nowMillis })
+    })
   }
 
   /** A send that the gate holds back, in its own fiber. */
   get waiter(): Effect.Effect<{ readonly entry: Entry; readonly fiber: Fiber.Fiber<void> }> {
     return Effect.gen({ self: this }, function*() {
       const entry = yield* this.enter()
-      const fiber = yield* Effect.forkChild(entry.answered)
-      yield* turns
+      const fiber = yield* Effect.tap(Effect.forkChild(entry.answered), turns)
       return { entry, fiber }
     })
   }
