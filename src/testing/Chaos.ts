@@ -210,45 +210,35 @@ const settingsOf = (options: Options) => {
 /** Beyond this many names, the others count as one. */
 const mostNames = 1000
 
-/** The sends of one name. */
-class Sends {
-  readonly counts = { sends: 0, failed: 0, dropped: 0, held: 0, slowed: 0 }
-
-  constructor(private readonly outages: ReadonlyArray<Valid>, private readonly random: Random.Random) {}
-
-  /**
-   * What happens to the next one. It draws the same number of times whatever the time, so a send's luck depends only on
-   * its number.
-   */
-  next(nowMillis: number): Fate {
-    const { counts } = this
-    const send = ++counts.sends
-    const [dropLuck, failLuck, slowLuck] = [this.draw(), this.draw(), this.draw()]
-    const sentMillis = this.sentAtMillis(nowMillis)
-    const hits = (kind: Valid["kind"], luck: number) => this.hits(kind, sentMillis, luck)
-    const ends = hits("drop", dropLuck) ? "dropped" : hits("fail", failLuck) ? "failed" : "made"
-    const slow = ends === "made" ? hits("slow", slowLuck) : undefined
+/**
+ * The sends of one name. Each draws the same number of times whatever the time, so its luck depends only on its number.
+ */
+const sendsOf = (outages: ReadonlyArray<Valid>, random: Random.Random) => {
+  const counts = { sends: 0, failed: 0, dropped: 0, held: 0, slowed: 0 }
+  const draw = (): number => random.nextDoubleUnsafe()
+  const hit = (kind: Valid["kind"], nowMillis: number, luck = 0): Valid | undefined => {
+    const outage = outages.find((each) => each.kind === kind && isDuring(each, nowMillis))
+    return outage !== undefined && luck < outage.share ? outage : undefined
+  }
+  /** When a send made now is sent: at the end of the outages that hold it. */
+  const sentAtMillis = (nowMillis: number): number => {
+    const hold = hit("hold", nowMillis)
+    return hold === undefined ? nowMillis : sentAtMillis(hold.toMillis)
+  }
+  const next = (nowMillis: number): Fate => {
+    const [dropLuck, failLuck, slowLuck] = [draw(), draw(), draw()]
+    const sentMillis = sentAtMillis(nowMillis)
+    const isDropped = hit("drop", sentMillis, dropLuck) !== undefined
+    const ends = isDropped ? "dropped" : hit("fail", sentMillis, failLuck) === undefined ? "made" : "failed"
+    const slow = ends === "made" ? hit("slow", sentMillis, slowLuck) : undefined
+    counts.sends++
     if (sentMillis > nowMillis) counts.held++
     if (ends !== "made") counts[ends]++
     if (slow !== undefined) counts.slowed++
     const { byMillis, factor } = slow ?? { byMillis: 0, factor: 1 }
-    return { send, holdMillis: sentMillis - nowMillis, ends, factor, byMillis }
+    return { send: counts.sends, holdMillis: sentMillis - nowMillis, ends, factor, byMillis }
   }
-
-  private draw(): number {
-    return this.random.nextDoubleUnsafe()
-  }
-
-  private hits(kind: Valid["kind"], nowMillis: number, luck: number): Valid | undefined {
-    const outage = this.outages.find((each) => each.kind === kind && isDuring(each, nowMillis))
-    return outage !== undefined && luck < outage.share ? outage : undefined
-  }
-
-  /** When a send made now is sent: at the end of the outages that hold it. */
-  private sentAtMillis(nowMillis: number): number {
-    const hold = this.hits("hold", nowMillis, 0)
-    return hold === undefined ? nowMillis : this.sentAtMillis(hold.toMillis)
-  }
+  return { counts, next }
 }
 
 /** A random stream per name, so the sends of one name do not affect the others. */
@@ -289,18 +279,18 @@ export const layer = (options: Options): Layer.Layer<Chaos, never, Armed> => {
       yield* Armed
       const startMillis = yield* withMillis((nowMillis) => nowMillis)
       yield* Effect.logWarning(`chaos is armed: ${outages.length} outages, seed ${JSON.stringify(seed)}`)
-      const names = new Map<string, Sends>()
-      const sendsOf = (name: string): Sends => {
+      const names = new Map<string, ReturnType<typeof sendsOf>>()
+      const sendsBy = (name: string): ReturnType<typeof sendsOf> => {
         const existing = names.get(name)
         if (existing !== undefined) return existing
-        if (names.size >= mostNames && name !== "") return sendsOf("")
-        const sends = new Sends(outages, randomOf(seed, name))
+        if (names.size >= mostNames && name !== "") return sendsBy("")
+        const sends = sendsOf(outages, randomOf(seed, name))
         names.set(name, sends)
         return sends
       }
       return {
         fate: (name, clock) =>
-          only?.has(name) === false ? undefined : sendsOf(name).next(monotonicMillis(clock) - startMillis),
+          only?.has(name) === false ? undefined : sendsBy(name).next(monotonicMillis(clock) - startMillis),
         counts: Effect.sync(() => new Map(Array.from(names, ([name, { counts }]) => [name, { ...counts }])))
       }
     })

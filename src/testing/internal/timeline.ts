@@ -109,55 +109,6 @@ export interface Timeline {
 
 const singulars = (name: string): ReadonlyArray<string> => [name, name.replace(/s$/, ""), name.replace(/ies$/, "y")]
 
-class Recorded implements Timeline {
-  readonly events: Array<TimelineEvent> = []
-
-  private note(name: string, atMillis: number): void {
-    this.events.push({ name, atMillis })
-  }
-
-  record(name: string): Effect.Effect<void> {
-    return Effect.map(Clock.currentTimeMillis, (now) => this.note(name, now))
-  }
-
-  attempts = <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-    Effect.flatMap(Clock.currentTimeMillis, (now) => {
-      this.note("attempt", now)
-      return self
-    })
-
-  get layer(): Layer.Layer<never> {
-    const note = (name: string, context: RetryObserver.Caller) =>
-      this.note(name, Context.get(context, Clock.Clock).currentTimeMillisUnsafe())
-    const observer: RetryObserver.RetryObserver = {
-      onRetry: (_, __, context) => note("retry", context),
-      onStop: ({ reason }, _, context) => note(reason, context)
-    }
-    return RetryObserver.layer(observer)
-  }
-
-  at(...names: ReadonlyArray<string>): ReadonlyArray<number> {
-    return this.events.filter(({ name }) => names.includes(name)).map(({ atMillis }) => atMillis)
-  }
-
-  expect(text: string): void {
-    const clauses = parse(text)
-    const found = clauses.map(({ name }) => ({ name, times: this.at(...singulars(name)) }))
-    const [actual, expected] = [found.map(format).join("; "), clauses.map(format).join("; ")]
-    if (actual !== expected) throw new TimelineMismatch({ actual, expected })
-  }
-
-  get clear(): Effect.Effect<void> {
-    return Effect.sync(() => {
-      this.events.length = 0
-    })
-  }
-
-  toString(): string {
-    return this.events.map(({ atMillis, name }) => `${formatTime(atMillis)} ${name}`).join("\n")
-  }
-}
-
 /**
  * Makes an empty timeline.
  *
@@ -173,4 +124,34 @@ class Recorded implements Timeline {
  * @category constructors
  * @since 0.1.0
  */
-export const timeline = (): Timeline => new Recorded()
+export const timeline = (): Timeline => {
+  const events: Array<TimelineEvent> = []
+  const note = (name: string, atMillis: number): void => void events.push({ name, atMillis })
+  const noteIn = (name: string, context: RetryObserver.Caller): void =>
+    note(name, Context.get(context, Clock.Clock).currentTimeMillisUnsafe())
+  const at = (...names: ReadonlyArray<string>): ReadonlyArray<number> =>
+    events.filter(({ name }) => names.includes(name)).map(({ atMillis }) => atMillis)
+  const made: Timeline & { readonly toString: () => string } = {
+    events,
+    record: (name) => Effect.map(Clock.currentTimeMillis, (now) => note(name, now)),
+    attempts: (self) =>
+      Effect.flatMap(Clock.currentTimeMillis, (now) => {
+        note("attempt", now)
+        return self
+      }),
+    layer: RetryObserver.layer({
+      onRetry: (_, __, context) => noteIn("retry", context),
+      onStop: ({ reason }, _, context) => noteIn(reason, context)
+    }),
+    at,
+    expect: (text) => {
+      const clauses = parse(text)
+      const found = clauses.map(({ name }) => ({ name, times: at(...singulars(name)) }))
+      const [actual, expected] = [found.map(format).join("; "), clauses.map(format).join("; ")]
+      if (actual !== expected) throw new TimelineMismatch({ actual, expected })
+    },
+    clear: Effect.sync(() => void events.splice(0)),
+    toString: () => events.map(({ atMillis, name }) => `${formatTime(atMillis)} ${name}`).join("\n")
+  }
+  return made
+}
