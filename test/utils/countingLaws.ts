@@ -1,9 +1,9 @@
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Reservation, RetryQuotaStore } from "../../src/RetryQuotaStore.ts"
-import { type Body as BodyOf, close, type Law, lawsOf, same, within } from "../../src/testing/internal/law.ts"
+import { alone, type Body as BodyOf, close, type Law, lawsOf, same, within } from "../../src/testing/internal/law.ts"
 import { type Make, trialOf } from "../../src/testing/internal/storeLaws.ts"
-import { Asker, resized, Subject, type Trial, withClock } from "../../src/testing/internal/storeSubject.ts"
+import { Asker, Subject, type Trial, withClock } from "../../src/testing/internal/storeSubject.ts"
 import { sweepEach } from "../../src/testing/internal/sweep.ts"
 import { earlier, virtual } from "../../src/testing/internal/time.ts"
 
@@ -12,6 +12,22 @@ type Body = BodyOf<Trial>
 
 /** More retries than a store grants before it refuses one, unless it never does. */
 const many = 1000
+
+/** Takes tokens, if available. */
+const reserved = (subject: Subject, cost: number): Effect.Effect<Reservation | undefined> => {
+  const asker = new Asker()
+  return Effect.map(subject.asked(cost, asker), () => {
+    asker.check(cost)
+    return asker.reservation
+  })
+}
+
+/** Resizes a reservation, if the store can. */
+const resized = (what: string, reservation: Reservation, cost: number, expected: boolean): void => {
+  const before = reservation.cost
+  same(`resize of a reservation ${what}`, reservation.resize!(cost), expected)
+  close(`the cost of a reservation after resize ${what}`, reservation.cost, expected ? cost : before)
+}
 
 const members: Body = function*({ store }) {
   yield* Effect.sync(() => {
@@ -25,14 +41,14 @@ const members: Body = function*({ store }) {
 const oneEach: Body = function*(subject) {
   const { twin } = subject
   for (let count = 1; count <= 10; count++) {
-    const [cheap, dear] = [yield* subject.reserve(0.1), yield* twin.reserve(1e6)]
+    const [cheap, dear] = [yield* reserved(subject, 0.1), yield* reserved(twin, 1e6)]
     same(`whether retry ${count} is granted, at whatever cost`, cheap !== undefined, dear !== undefined)
     yield* subject.expects(`retry ${count}, at whatever cost`)
   }
 }
 
 const free: Body = function*(subject) {
-  for (let count = 0; count < many && (yield* subject.reserve(1)) !== undefined; count++);
+  for (let count = 0; count < many && (yield* reserved(subject, 1)) !== undefined; count++);
   for (const settle of ["giveBack", "spend"] as const) {
     const before = yield* subject.balance
     const reservation = yield* subject.taken(0)
@@ -63,7 +79,7 @@ const unsent: Body = function*(subject) {
 const once: Body = function*(subject) {
   const { twin } = subject
   for (const how of ["giveBack", "spend"] as const) {
-    const [reservation, other] = [yield* subject.reserve(1), yield* twin.reserve(1)]
+    const [reservation, other] = [yield* reserved(subject, 1), yield* reserved(twin, 1)]
     if (reservation === undefined || other === undefined) continue
     reservation.sent?.()
     other.sent?.()
@@ -76,7 +92,7 @@ const once: Body = function*(subject) {
 const resizes: Body = function*(subject) {
   const { twin } = subject
   for (const settle of ["giveBack", "spend"] as const) {
-    const [reservation, other] = [yield* subject.reserve(1), yield* twin.reserve(1)]
+    const [reservation, other] = [yield* reserved(subject, 1), yield* reserved(twin, 1)]
     if (reservation?.resize === undefined || other === undefined) return
     resized("to another cost", reservation, 7, true)
     yield* subject.expects("resize to another cost")
@@ -94,7 +110,7 @@ const resizes: Body = function*(subject) {
   }
   const reservation = yield* subject.taken(0)
   for (let count = 0; count < many; count++) {
-    if ((yield* subject.reserve(1)) !== undefined) continue
+    if ((yield* reserved(subject, 1)) !== undefined) continue
     const before = yield* subject.balance
     resized("from nothing, when no retry is granted", reservation, 1, false)
     return close("the balance after resize when no retry is granted", yield* subject.balance, before, subject.slack)
@@ -103,8 +119,8 @@ const resizes: Body = function*(subject) {
 
 const deposits: Body = function*(subject) {
   const { twin } = subject
-  yield* subject.reserve(1)
-  yield* twin.reserve(1)
+  yield* reserved(subject, 1)
+  yield* reserved(twin, 1)
   yield* subject.deposit(10)
   yield* subject.expects("a deposit")
 }
@@ -147,8 +163,6 @@ export const countingLaws = <E, R>(
     "counts one retry, whatever its cost is resized to": resizes,
     "ignores deposits": deposits,
     "loses nothing to a clock that goes back": backwards,
-    *"has taken nothing when a caller that asks is interrupted, at any step"() {
-      yield* interrupted(make)
-    }
+    "has taken nothing when a caller that asks is interrupted, at any step": alone(interrupted(make))
   })
 }

@@ -103,20 +103,13 @@ export class Subject {
     return Effect.map(ran(asking, patience, this.time), (exit) => exit?._tag === "Success" ? exit.value : undefined)
   }
 
-  /** Takes tokens, if available. */
-  reserve(cost: number): Effect.Effect<Reservation | undefined> {
+  /** Takes available tokens. */
+  taken(cost: number): Effect.Effect<Reservation> {
     const asker = new Asker()
     return Effect.map(this.asked(cost, asker), () => {
       asker.check(cost)
-      return asker.reservation
-    })
-  }
-
-  /** Takes available tokens. */
-  taken(cost: number): Effect.Effect<Reservation> {
-    return Effect.map(this.reserve(cost), (reservation) => {
-      if (reservation === undefined) same(`reserve(${cost}) of as many tokens or more`, "refused", "granted")
-      return reservation!
+      if (asker.reservation === undefined) same(`reserve(${cost}) of as many tokens or more`, "refused", "granted")
+      return asker.reservation!
     })
   }
 
@@ -130,17 +123,6 @@ export class Subject {
       same("spend of a reservation that is not settled", reservation.spend(), true)
     })
   }
-}
-
-/**
- * Resizes a reservation, if the store can.
- *
- * @internal
- */
-export const resized = (what: string, reservation: Reservation, cost: number, expected: boolean): void => {
-  const before = reservation.cost
-  same(`resize of a reservation ${what}`, reservation.resize!(cost), expected)
-  close(`the cost of a reservation after resize ${what}`, reservation.cost, expected ? cost : before)
 }
 
 /**
@@ -229,8 +211,10 @@ export class Trial extends Subject {
   /** Resizes a reservation, if that is possible. */
   resizes(what: string, reservation: Reservation, units: number, isPossible: boolean): Effect.Effect<void> {
     const { cost } = reservation
-    resized(what, reservation, units * this.unit, isPossible)
-    return this.expects(`resize of a reservation ${what}`, cost - reservation.cost)
+    const right = isPossible ? units * this.unit : cost
+    same(`resize of a reservation ${what}`, reservation.resize!(units * this.unit), isPossible)
+    close(`the cost of a reservation after resize ${what}`, reservation.cost, right)
+    return this.expects(`resize of a reservation ${what}`, cost - right)
   }
 
   deposits(units: number): Effect.Effect<void> {
