@@ -377,82 +377,61 @@ const judge = ({ acceptors }: AnyWaiter, outcome: Outcome, classifier: RetryClas
   return { state, why: { matched: matched !== undefined, reason: matched?.message?.(outcome) } }
 }
 
-/** The time of one wait, and its delays. */
-class Timer {
-  readonly environment: CallEnvironment
-  /** A poll that is not ready is not a retry: nothing pays, and no observer is notified. */
-  private readonly decider: Decider
-  private readonly startMillis: number
+/** The delays of one wait. */
+const delaysOf = ({ delay, maxDelay, minDelay }: AnyWaiter, environment: CallEnvironment) => {
+  // A poll that is not ready is not a retry: nothing pays, and no observer is notified.
+  const decider = new Decider(compiledIn(delay), new Repetition(environment))
+  const [minMillis, maxMillis] = [Duration.toMillis(minDelay), Duration.toMillis(maxDelay)]
   /** The next poll is the one at the end of the time, or is in progress. */
-  private atEnd = false
-  /** What ends, if no poll follows. */
-  reason: WaiterTimedOut["reason"] = "time"
-
-  constructor(private readonly waiter: AnyWaiter, context: AnyContext) {
-    this.environment = environmentOf(context)
-    this.decider = new Decider(compiledIn(waiter.delay), new Repetition(this.environment))
-    this.startMillis = this.environment.nowMillis
+  let atEnd = false
+  const fit = (delayMillis: number, remainingMillis: number): number => {
+    const wantedMillis = Math.min(maxMillis, Math.max(minMillis, delayMillis))
+    atEnd = remainingMillis - wantedMillis <= minMillis
+    return Delays.wholeMillis(atEnd ? remainingMillis : wantedMillis)
   }
-
-  get elapsedMillis(): number {
-    return Math.max(0, this.environment.nowMillis - this.startMillis)
-  }
-
-  /** The delay before the next poll in milliseconds; none if there is no next poll. */
-  next(outcome: Outcome, remainingMillis: number): Effect.Effect<number | undefined> {
-    if (this.atEnd || remainingMillis <= 0) return Effect.undefined
-    const { decider, environment } = this
+  /** The delay before the next poll in milliseconds; what has ended if there is no next poll. */
+  return (outcome: Outcome, remainingMillis: number): Effect.Effect<number | WaiterTimedOut["reason"]> => {
+    if (atEnd || remainingMillis <= 0) return Effect.succeed("time")
     decider.run.record(Result.merge(outcome))
     const answer = Effect.provideContext(
       asDecision(decider.decides()),
       environment.services as Context.Context<unknown>
     )
-    return Effect.map(Effect.orDie(answer), (goes) => {
-      if (goes) return this.fit(decider.delayMillis, remainingMillis)
-      this.reason = "delays"
-      return undefined
-    })
-  }
-
-  private fit(delayMillis: number, remainingMillis: number): number {
-    const [minMillis, maxMillis] = [Duration.toMillis(this.waiter.minDelay), Duration.toMillis(this.waiter.maxDelay)]
-    const wantedMillis = Math.min(maxMillis, Math.max(minMillis, delayMillis))
-    this.atEnd = remainingMillis - wantedMillis <= minMillis
-    return Delays.wholeMillis(this.atEnd ? remainingMillis : wantedMillis)
-  }
-
-  sleepUntil(elapsedMillis: number): Effect.Effect<void> {
-    return Effect.suspend(() => Effect.sleep(Delays.wholeMillis(elapsedMillis - this.elapsedMillis)))
+    return Effect.map(Effect.orDie(answer), (goes) => goes ? fit(decider.delayMillis, remainingMillis) : "delays")
   }
 }
 
 const run = Effect.fnUntraced(function*<A, E, R, R2>(poll: Effect.Effect<A, E, R>, waiter: Waiter<A, E, R2>) {
-  const timer = new Timer(waiter, (yield* Effect.context<R2>()) as AnyContext)
+  const environment = environmentOf((yield* Effect.context<R2>()) as AnyContext)
+  const delayBefore = delaysOf(waiter, environment)
   const [minDelayMillis, maxWaitMillis] = [Duration.toMillis(waiter.minDelay), Duration.toMillis(waiter.maxWait)]
+  const startMillis = environment.nowMillis
+  const elapsedMillis = () => Math.max(0, environment.nowMillis - startMillis)
+  const sleepUntil = (millis: number) => Effect.sleep(Delays.wholeMillis(millis - elapsedMillis()))
   let attempts = 0
   let last: Outcome<A, E> | undefined
-  let delayMillis: number | undefined = Duration.toMillis(waiter.initialDelay)
-  if (delayMillis > 0) yield* timer.sleepUntil(delayMillis)
-  while (delayMillis !== undefined) {
+  let next: number | WaiterTimedOut["reason"] = Duration.toMillis(waiter.initialDelay)
+  if (next > 0) yield* sleepUntil(next)
+  while (typeof next === "number") {
     attempts++
     // Each has `minDelay` at least, also the one at the end of the time.
-    const pollMillis = Math.max(minDelayMillis, maxWaitMillis - timer.elapsedMillis)
+    const pollMillis = Math.max(minDelayMillis, maxWaitMillis - elapsedMillis())
     const polled = yield* Effect.timeoutOption(Effect.result(poll), pollMillis)
     if (Option.isNone(polled)) break
     const outcome = last = polled.value
-    const { state, why } = judge(waiter, outcome, timer.environment.classifier)
-    const { elapsedMillis } = timer
-    const remainingMillis = Math.max(0, maxWaitMillis - elapsedMillis)
-    delayMillis = state === "retry" ? yield* timer.next(outcome, remainingMillis) : undefined
-    const result = { outcome, attempts, elapsed: Duration.millis(elapsedMillis) }
-    const delay = delayMillis === undefined ? undefined : Duration.millis(delayMillis)
+    const { state, why } = judge(waiter, outcome, environment.classifier)
+    const polledMillis = elapsedMillis()
+    const remainingMillis = Math.max(0, maxWaitMillis - polledMillis)
+    next = state === "retry" ? yield* delayBefore(outcome, remainingMillis) : "time"
+    const result = { outcome, attempts, elapsed: Duration.millis(polledMillis) }
+    const delay = typeof next === "number" ? Duration.millis(next) : undefined
     yield* waiter.onAttempt({ ...result, state, remaining: Duration.millis(remainingMillis), delay })
     if (state === "success") return result
     if (state === "failure") return yield* new WaiterFailed<A, E>({ ...result, ...why })
-    if (delayMillis !== undefined) yield* timer.sleepUntil(elapsedMillis + delayMillis)
+    if (typeof next === "number") yield* sleepUntil(polledMillis + next)
   }
-  const { reason } = timer
-  const elapsed = Duration.millis(timer.elapsedMillis)
+  const reason = typeof next === "number" ? "time" : next
+  const elapsed = Duration.millis(elapsedMillis())
   return yield* new WaiterTimedOut<A, E>({ reason, maxWait: waiter.maxWait, elapsed, last, attempts })
 })
 

@@ -1,10 +1,11 @@
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import type * as Scope from "effect/Scope"
 import { attempt } from "../../Attempt.ts"
-import * as SendGate from "../../SendGate.ts"
+import { AdaptiveRateLimiter } from "../../gates/AdaptiveRateLimiter.ts"
+import { unlimited } from "../../gates/internal/adaptiveGate.ts"
+import type * as SendGate from "../../SendGate.ts"
 import { alone, type Body, drivers, type Law, lawsOf, same, thrice, within } from "./law.ts"
 import { defect, ok, outcomes, throttled, transient } from "./scriptedService.ts"
 import { sweepEach } from "./sweep.ts"
@@ -63,15 +64,9 @@ const reopens = (subject: GateSubject, what: string) =>
 
 type Driver = keyof typeof drivers
 
-let tag: Context.Key<"UnderTest", SendGate.SendGate<unknown>> | undefined
-
-/** Makes the sends of an effect pass a gate. */
-const through = <A, E, R>(self: Effect.Effect<A, E, R>, gate: SendGate.SendGate): Effect.Effect<A, E, R> => {
-  // Created only on first use: all sends of a process look up each service that is a gate.
-  tag ??= SendGate.Service<"UnderTest", unknown>()("effect-retry/testing/SendGateSuite")
-  const key = tag
-  return Effect.updateContext(self, (context: Context.Context<R>) => Context.add(context, key, gate) as typeof context)
-}
+/** Makes the sends of an effect pass a gate, in the place of a limiter's. */
+const through = <A, E, R>(self: Effect.Effect<A, E, R>, gate: SendGate.SendGate) =>
+  Effect.provideService(self, AdaptiveRateLimiter, { ...unlimited, gate: gate as SendGate.SendGate<never> })
 
 /** A gate with room for one send, and a call through it that is interrupted at each step. */
 const swept = <R>(make: Make<R>, driver: Driver) =>
