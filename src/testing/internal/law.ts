@@ -108,7 +108,7 @@ export const alone = <E, R>(effect: Effect.Effect<unknown, E, R | Scope.Scope>):
   }
 
 /**
- * Laws by their names. The subject is made anew for each. An exception or defect breaks a law.
+ * Laws by their names. Each has its own subject, new. An exception or defect breaks a law.
  *
  * @internal
  */

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import { checksOf } from "../../internal/checks.ts"
 import * as Options from "../../internal/options.ts"
 import { type Outcome, play, Throttled, type Transient, transient } from "./scriptedService.ts"
-import { isDuring, type Times, validOutage, type Window } from "./window.ts"
+import { isDuring, validOutage, type Window } from "./window.ts"
 
 /**
  * A period in which a service is down, counted from the clock's zero, where `TestClock` starts.
@@ -71,73 +71,17 @@ const serviceOptions = {
 /** How far a service that rejects lets sends run ahead of its capacity: one second. */
 const burstMillis = 1000
 
-class Served implements Service<any> {
-  requests = 0
-  accepted = 0
-  throttled = 0
-  failed = 0
-  readonly requestsPerSecond = new Map<number, number>()
-  private readonly outages: ReadonlyArray<Times & { readonly outcome: Outcome<never, any> }>
-  private readonly workMillis: number
-  private readonly latencyMillis: number
-  private readonly rejects: boolean
-  private readonly throttle: Effect.Effect<never, Throttled>
-  /** How much work was in the queue when the latest send arrived. */
-  private lineMillis = 0
-  private latestMillis = 0
-
-  constructor(options: ServiceOptions<unknown>) {
-    const check = checksOf("service", options)
-    const { outages = [], retryAfter } = options
-    const { capacity, latencyMillis, overload } = Options.validOptions(check, serviceOptions, options)
-    this.workMillis = 1000 / capacity
-    this.rejects = overload === "reject"
-    this.latencyMillis = latencyMillis
-    this.throttle = Effect.suspend(() => new Throttled({ retryAfter }))
-    if (!Array.isArray(outages)) check.reject("outages", outages, "an array of outages")
-    this.outages = outages.map((outage) => ({
+const validated = (options: ServiceOptions<unknown>) => {
+  const check = checksOf("service", options)
+  const { outages = [] } = options
+  const valid = Options.validOptions(check, serviceOptions, options)
+  if (!Array.isArray(outages)) check.reject("outages", outages, "an array of outages")
+  return {
+    ...valid,
+    outages: outages.map((outage) => ({
       ...validOutage(checksOf("service", outage), { outcome: Options.inCode }, outage),
       outcome: outage.outcome ?? transient
     }))
-  }
-
-  get send(): Effect.Effect<void, any> {
-    return Effect.flatMap(Clock.currentTimeMillis, (now) => this.received(now))
-  }
-
-  private received(now: number): Effect.Effect<void, any> {
-    this.requests++
-    this.count(now)
-    const outage = this.outages.find((outage) => isDuring(outage, now))
-    if (outage !== undefined) {
-      this.failed++
-      return play({ ...outage.outcome, latencyMillis: outage.outcome.latencyMillis ?? this.latencyMillis })
-    }
-    const waitMillis = this.inLine(now) + this.workMillis
-    // Sums of fractions such as a third of a second are not exact.
-    if (this.rejects && waitMillis > burstMillis + 1e-6) {
-      this.throttled++
-      return this.answered(this.throttle, 0)
-    }
-    this.accepted++
-    this.lineMillis = waitMillis
-    return this.answered(Effect.void, this.rejects ? 0 : waitMillis)
-  }
-
-  /** How much of the received work is left. */
-  private inLine(now: number): number {
-    this.lineMillis = Math.max(0, this.lineMillis - Math.max(0, now - this.latestMillis))
-    this.latestMillis = now
-    return this.lineMillis
-  }
-
-  private answered<E>(answer: Effect.Effect<void, E>, waitMillis: number): Effect.Effect<void, E> {
-    return play({ answer, latencyMillis: waitMillis + this.latencyMillis })
-  }
-
-  private count(now: number): void {
-    const second = Math.floor(now / 1000)
-    this.requestsPerSecond.set(second, (this.requestsPerSecond.get(second) ?? 0) + 1)
   }
 }
 
@@ -163,4 +107,39 @@ class Served implements Service<any> {
  * @category constructors
  * @since 0.1.0
  */
-export const service = <E = never>(options: ServiceOptions<E>): Service<E> => new Served(options)
+export const service = <E = never>(options: ServiceOptions<E>): Service<E> => {
+  const { capacity, latencyMillis, outages, overload } = validated(options)
+  const throttle = Effect.suspend(() => new Throttled({ retryAfter: options.retryAfter }))
+  /** How much work was in the queue when the latest send arrived. */
+  let [lineMillis, latestMillis] = [0, 0]
+  const received = (now: number): Effect.Effect<void, any> => {
+    const second = Math.floor(now / 1000)
+    seen.requests++
+    seen.requestsPerSecond.set(second, (seen.requestsPerSecond.get(second) ?? 0) + 1)
+    const outage = outages.find((outage) => isDuring(outage, now))
+    if (outage !== undefined) {
+      seen.failed++
+      return play({ ...outage.outcome, latencyMillis: outage.outcome.latencyMillis ?? latencyMillis })
+    }
+    lineMillis = Math.max(0, lineMillis - Math.max(0, now - latestMillis))
+    latestMillis = now
+    const waitMillis = lineMillis + 1000 / capacity
+    // Sums of fractions such as a third of a second are not exact.
+    if (overload === "reject" && waitMillis > burstMillis + 1e-6) {
+      seen.throttled++
+      return play({ answer: throttle, latencyMillis })
+    }
+    seen.accepted++
+    lineMillis = waitMillis
+    return play({ answer: Effect.void, latencyMillis: latencyMillis + (overload === "slow" ? waitMillis : 0) })
+  }
+  const seen = {
+    requests: 0,
+    accepted: 0,
+    throttled: 0,
+    failed: 0,
+    requestsPerSecond: new Map<number, number>(),
+    send: Effect.flatMap(Clock.currentTimeMillis, received)
+  }
+  return seen
+}
