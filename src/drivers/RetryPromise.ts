@@ -20,18 +20,8 @@ import { monotonicMillis } from "../internal/clock.ts"
 import { warnUnshared } from "../internal/sharing.ts"
 import type { Limiters } from "../resources/ResourceLimiters.ts"
 import * as RetryQuota from "../RetryQuota.ts"
-import {
-  type AttemptFunction,
-  call,
-  type CallOptions,
-  type ContextOptions,
-  type Policy,
-  promised,
-  type RetryOptions,
-  settingOf,
-  signalOf,
-  valid
-} from "./internal/promiseCall.ts"
+import { call, promised, settingOf, signalOf, valid } from "./internal/promiseCall.ts"
+import type { AttemptFunction, CallOptions, ContextOptions, Policy, RetryOptions } from "./internal/promiseOptions.ts"
 
 export type {
   AttemptContext,
@@ -41,7 +31,7 @@ export type {
   Policy,
   RetryOptions,
   Verdict
-} from "./internal/promiseCall.ts"
+} from "./internal/promiseOptions.ts"
 
 /**
  * A function that retries.

@@ -17,18 +17,15 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import {
-  type AttemptFunction,
   call,
   type CallSetting,
-  type ContextOptions,
-  type Policy,
   promised,
-  type RetryOptions,
   type Setting,
   settingOf,
   signalOf,
   valid
 } from "../drivers/internal/promiseCall.ts"
+import type { AttemptFunction, ContextOptions, Policy, RetryOptions } from "../drivers/internal/promiseOptions.ts"
 import { changed } from "../engine/compiled.ts"
 import { compiledOf } from "../engine/policy/policy.ts"
 import * as AdaptiveRateLimiter from "../gates/AdaptiveRateLimiter.ts"
