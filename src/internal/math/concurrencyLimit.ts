@@ -10,26 +10,6 @@ export interface ConcurrencyConfig {
   readonly maxPauseMillis: number
 }
 
-/** The state of a limit. */
-export interface Concurrency {
-  readonly limit: number
-  /** Drops since the last success. */
-  readonly drops: number
-  /** The smoothed duration of successes, in milliseconds; 0 before the first timed one. */
-  readonly meanMillis: number
-  /** The duration of the last dropped send, in milliseconds; 0 before the first timed one. */
-  readonly dropMillis: number
-  /** Cuts by timeouts since the last success or refusal. */
-  readonly timeouts: number
-  /** Whether the last row of them that has ended was a single one: it was random. */
-  readonly isStray: boolean
-  /**
-   * How long the last send took that timed out and took longer than successes do, in milliseconds; 0 before the first
-   * timeout, `Infinity` while there is none.
-   */
-  readonly timeoutMillis: number
-}
-
 /** How a send that counts ended. */
 export interface ConcurrencySample {
   readonly outcome: "success" | "timeout" | "refusal"
@@ -41,15 +21,28 @@ export interface ConcurrencySample {
   readonly rttMillis: number | undefined
 }
 
-export const initial = (config: ConcurrencyConfig): Concurrency => ({
+/** The state before the first send. */
+export const initial = (config: ConcurrencyConfig) => ({
   limit: config.initial,
+  /** Drops since the last success. */
   drops: 0,
+  /** The smoothed duration of successes, in milliseconds; 0 before the first timed one. */
   meanMillis: 0,
+  /** The duration of the last dropped send, in milliseconds; 0 before the first timed one. */
   dropMillis: 0,
+  /** Cuts by timeouts since the last success or refusal. */
   timeouts: 0,
+  /** Whether the last row of them that has ended was a single one: it was random. */
   isStray: false,
+  /**
+   * How long the last send took that timed out and took longer than successes do, in milliseconds; 0 before the first
+   * timeout, `Infinity` while there is none.
+   */
   timeoutMillis: 0
 })
+
+/** The state of a limit. */
+export type Concurrency = Readonly<ReturnType<typeof initial>>
 
 /** The weight of the latest success in the average. */
 const smoothing = 0.1

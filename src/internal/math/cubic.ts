@@ -13,42 +13,28 @@ export interface CubicConfig {
   readonly isMeasuredElsewhere?: boolean
 }
 
-/** A curve, and since when it is followed. */
-export interface Curve {
-  readonly enabled: boolean
-  readonly lastMaxRate: number
-  readonly lastThrottleTime: number
-  readonly timeWindow: number
-}
-
 /**
- * The state of a limiter. Rates in sends per second, times in seconds of a monotonic clock. A transition returns another
- * record, which shares the curve: only a throttle changes that.
+ * The state before the first response. Rates in sends per second, times in seconds of a monotonic clock. A transition
+ * returns another record, which shares the curve: only a throttle changes that.
  */
-export interface Cubic {
-  readonly tokens: number
-  readonly maxTokens: number
-  readonly fillRate: number
-  readonly measuredTxRate: number
-  readonly lastTxRateBucket: number
-  /** Responses that the measured rate does not count yet. */
-  readonly requestCount: number
-  /** `-Infinity` until the first refill, which only stores the time. */
-  readonly lastTimestamp: number
-  readonly curve: Curve
-}
-
-/** The state before the first response. */
-export const initial = (config: CubicConfig, now: number): Cubic => ({
+export const initial = (config: CubicConfig, now: number) => ({
   tokens: 0,
   maxTokens: config.minCapacity,
   fillRate: config.minFillRate,
   measuredTxRate: 0,
   lastTxRateBucket: Math.floor(now),
+  /** Responses that the measured rate does not count yet. */
   requestCount: 0,
+  /** `-Infinity` until the first refill, which only stores the time. */
   lastTimestamp: -Infinity,
+  /** A curve, and since when it is followed. */
   curve: { enabled: false, lastMaxRate: 0, lastThrottleTime: now, timeWindow: 0 }
 })
+
+/** The state of a limiter. */
+export type Cubic = Readonly<ReturnType<typeof initial>>
+
+type Curve = Cubic["curve"]
 
 /** What is worth saving of a state. Times in seconds. */
 export interface Saved {
@@ -65,14 +51,13 @@ export const restored = (config: CubicConfig, saved: Saved, now: number): Cubic 
   const { enabled, fillRate, lastMaxRate, measuredTxRate, sinceThrottle, tokens } = saved
   const maxTokens = Math.max(fillRate, config.minCapacity)
   return {
+    ...initial(config, now),
     tokens: Math.min(tokens, maxTokens),
     maxTokens,
     fillRate: Math.max(fillRate, config.minFillRate),
     measuredTxRate,
-    lastTxRateBucket: Math.floor(now),
-    requestCount: 0,
     lastTimestamp: now,
-    curve: aimed(config, enabled, lastMaxRate, now - sinceThrottle)
+    curve: aimed(config, { enabled, lastMaxRate, lastThrottleTime: now - sinceThrottle })
   }
 }
 
@@ -80,7 +65,8 @@ export const restored = (config: CubicConfig, saved: Saved, now: number): Cubic 
 export const timeWindow = (config: CubicConfig, lastMaxRate: number): number =>
   cubeRoot((lastMaxRate * (1 - config.beta)) / config.scaleConstant)
 
-const aimed = (config: CubicConfig, enabled: boolean, lastMaxRate: number, lastThrottleTime: number): Curve => ({
+/** A curve back to its last maximum. */
+const aimed = (config: CubicConfig, { enabled, lastMaxRate, lastThrottleTime }: Omit<Curve, "timeWindow">): Curve => ({
   enabled,
   lastMaxRate,
   lastThrottleTime,
@@ -126,8 +112,10 @@ const measured = (state: Cubic, config: CubicConfig, requestCount: number, bucke
 }
 
 /** The curve from a throttle on. */
-const cut = ({ curve, fillRate }: Cubic, config: CubicConfig, measuredTxRate: number, now: number): Curve =>
-  aimed(config, true, curve.enabled ? Math.min(measuredTxRate, fillRate) : measuredTxRate, now)
+const cut = ({ curve, fillRate }: Cubic, config: CubicConfig, measuredTxRate: number, now: number): Curve => {
+  const lastMaxRate = curve.enabled ? Math.min(measuredTxRate, fillRate) : measuredTxRate
+  return aimed(config, { enabled: true, lastMaxRate, lastThrottleTime: now })
+}
 
 /**
  * The state after one response: measures the send rate, moves the rate along the CUBIC curve or down after a throttle,
@@ -158,20 +146,12 @@ export const update = (state: Cubic, config: CubicConfig, now: number, throttled
 }
 
 /** Computes the curve back to the last maximum, for other constants. */
-export const aim = (state: Cubic, config: CubicConfig): Cubic => {
-  const { enabled, lastMaxRate, lastThrottleTime } = state.curve
-  return { ...state, curve: aimed(config, enabled, lastMaxRate, lastThrottleTime) }
-}
+export const aim = (state: Cubic, config: CubicConfig): Cubic => ({ ...state, curve: aimed(config, state.curve) })
 
 /** Continues along a curve that is kept elsewhere. */
-export const follow = (
-  state: Cubic,
-  config: CubicConfig,
-  { enabled, lastMaxRate, lastThrottleTime }: Omit<Curve, "timeWindow">,
-  now: number
-): Cubic => {
+export const follow = (state: Cubic, config: CubicConfig, kept: Omit<Curve, "timeWindow">, now: number): Cubic => {
   const time = timeOf(state, now)
-  const curve = aimed(config, enabled, lastMaxRate, lastThrottleTime)
+  const curve = aimed(config, kept)
   const fillRate = Math.max(config.minFillRate, cubicRate(config, curve, time))
   const maxTokens = Math.max(fillRate, config.minCapacity)
   return { ...withTokens(state, Math.min(tokensAt(state, time), maxTokens), time), maxTokens, fillRate, curve }

@@ -16,20 +16,16 @@ export interface WindowOptions<Slice> {
 
 /** What happened in a recent window of time, in slices of it. Times are milliseconds of a monotonic clock. */
 export class Window<Slice> {
-  /** Oldest first; the last one is being written. */
-  readonly slices: Array<Slice>
-  private readonly count: number
-  private readonly sliceMillis: number
+  private readonly count = this.options.count ?? 10
+  private readonly sliceMillis = this.options.millis / this.count
   /** The last of the slices, whatever the time, and when it ends. */
-  current: Slice
+  current: Slice = this.options.slice()
   private endsMillis: number
+  /** Oldest first; the last one is being written. */
+  readonly slices: Array<Slice> = [this.current]
 
   constructor(private readonly options: WindowOptions<Slice>, nowMillis: number) {
-    this.count = options.count ?? 10
-    this.sliceMillis = options.millis / this.count
     this.endsMillis = nowMillis + this.sliceMillis
-    this.current = options.slice()
-    this.slices = [this.current]
   }
 
   /** The current slice. A clock that goes backwards changes nothing. */

@@ -1,4 +1,4 @@
-import { type Bucket, type BucketConfig, millisUntil, refill } from "./tokenBucket.ts"
+import { type Bucket, millisUntil, refill } from "./tokenBucket.ts"
 
 /** The settings of limits per window. Times in milliseconds. */
 export interface AllowanceConfig {
@@ -11,30 +11,8 @@ export interface AllowanceConfig {
   readonly share: number
 }
 
-interface Filling extends BucketConfig {
-  /** What a window gives: the most that may be owed because of what a server said. */
-  readonly perWindow: number
-}
-
 /** For how many windows a limit counts that the server has stated. */
 const learnedWindows = 10
-
-/** One limit of a server, as known to its client: a bucket whose content may be negative. */
-export interface Allowance {
-  /** The client's own maximum per window, whatever the server says. */
-  readonly ceiling: number
-  /** `undefined` until the limit is known: then everything passes. */
-  readonly filling: Filling | undefined
-  /** The filling by the client's own maximum. */
-  readonly own: Filling | undefined
-  /** When the server's limit ends: it may have been a mistake, and a server that states limits states them often. */
-  readonly learnedUntilMillis: number
-  readonly bucket: Bucket
-  /** What unfinished sends have reserved. */
-  readonly held: number
-  /** The total ever reserved, plus what was used beyond reservations. */
-  readonly drawn: number
-}
 
 /** What a response says about a limit. */
 export interface StatedLimits {
@@ -53,19 +31,37 @@ export interface Snapshot {
   readonly drawn: number
 }
 
-const fillingOf = (limit: number, config: AllowanceConfig): Filling | undefined => {
+const fillingOf = (limit: number, config: AllowanceConfig) => {
   if (limit === Infinity) return undefined
   const refillPerMilli = limit * config.share / config.perMillis
   const capacity = refillPerMilli * (config.burstMillis - config.slackMillis)
-  return { capacity, refillPerMilli, perWindow: refillPerMilli * config.perMillis }
+  /** What a window gives: the most that may be owed because of what a server said. */
+  const perWindow = refillPerMilli * config.perMillis
+  return { capacity, refillPerMilli, perWindow }
 }
 
 /** An unused allowance. */
-export const full = (ceiling: number, config: AllowanceConfig): Allowance => {
+export const full = (ceiling: number, config: AllowanceConfig) => {
   const filling = fillingOf(ceiling, config)
-  const bucket = { tokens: filling?.capacity ?? 0, updatedAtMillis: -Infinity }
-  return { ceiling, filling, own: filling, learnedUntilMillis: Infinity, bucket, held: 0, drawn: 0 }
+  return {
+    /** The client's own maximum per window, whatever the server says. */
+    ceiling,
+    /** `undefined` until the limit is known: then everything passes. */
+    filling,
+    /** The filling by the client's own maximum. */
+    own: filling,
+    /** When the server's limit ends: it may have been a mistake, and a server that states limits states them often. */
+    learnedUntilMillis: Infinity,
+    bucket: { tokens: filling?.capacity ?? 0, updatedAtMillis: -Infinity } as Bucket,
+    /** What unfinished sends have reserved. */
+    held: 0,
+    /** The total ever reserved, plus what was used beyond reservations. */
+    drawn: 0
+  }
 }
+
+/** One limit of a server, as known to its client: a bucket whose content may be negative. */
+export type Allowance = Readonly<ReturnType<typeof full>>
 
 /** The allowance, refilled up to now, by the client's own maximum where the server's has lapsed. */
 export const at = (self: Allowance, nowMillis: number): Allowance => {
