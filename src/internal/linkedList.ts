@@ -1,3 +1,5 @@
+import * as Effect from "effect/Effect"
+
 /** An item that can be in one list at a time. */
 export interface Linked<Self> {
   /** The list it is in. */
@@ -33,3 +35,21 @@ export class List<Item extends Linked<Item>> {
     return true
   }
 }
+
+/** What a fiber waits as, and what wakes it. */
+export interface Sleeper {
+  wake: (() => void) | undefined
+}
+
+/** Waits until it is woken, unless it is up already. The one that wakes it goes on first. */
+export const untilWoken = (sleeper: Sleeper, isUp: () => boolean): Effect.Effect<void> =>
+  Effect.callback<void>((resume) => {
+    if (isUp()) return resume(Effect.void)
+    sleeper.wake = () => {
+      sleeper.wake = undefined
+      resume(Effect.yieldNow)
+    }
+    return Effect.sync(() => {
+      sleeper.wake = undefined
+    })
+  })

@@ -1,6 +1,6 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { type Linked, List } from "./linkedList.ts"
+import { type Linked, List, type Sleeper, untilWoken } from "./linkedList.ts"
 
 /** What a waiter waits for. */
 export interface Grant {
@@ -10,7 +10,7 @@ export interface Grant {
   readonly granted: () => void
 }
 
-class Entry implements Linked<Entry> {
+class Entry implements Linked<Entry>, Sleeper {
   list: List<any> | undefined = undefined
   previous: Entry | undefined = undefined
   next: Entry | undefined = undefined
@@ -51,6 +51,7 @@ export class Waiters extends List<Entry> {
 
   private turn<E>(waiter: Entry, refuses?: (millis: number) => E | undefined): Effect.Effect<void, E> {
     return Effect.suspend(() => {
+      waiter.signalled = false
       const first = this.first === undefined || this.first === waiter
       const millis = first ? waiter.grant.take() : 0
       if (first && millis === 0) {
@@ -64,27 +65,11 @@ export class Waiters extends List<Entry> {
         if (refusal !== undefined) return Effect.fail(refusal)
         this.append(waiter)
       }
-      const signal = this.signal(waiter)
+      const woken = untilWoken(waiter, () => waiter.signalled)
       return Effect.flatMap(
-        first ? Effect.raceFirst(Effect.sleep(millis), signal) : signal,
+        first ? Effect.raceFirst(Effect.sleep(millis), woken) : woken,
         () => this.turn(waiter, refuses)
       )
-    })
-  }
-
-  private signal(waiter: Entry): Effect.Effect<void> {
-    return Effect.callback<void>((resume) => {
-      if (waiter.signalled) {
-        waiter.signalled = false
-        return resume(Effect.void)
-      }
-      waiter.wake = () => {
-        waiter.wake = undefined
-        resume(Effect.yieldNow)
-      }
-      return Effect.sync(() => {
-        waiter.wake = undefined
-      })
     })
   }
 

@@ -3,13 +3,13 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { type Criticality, CurrentCriticality } from "../Criticality.ts"
 import { monotonicMillis } from "./clock.ts"
-import { type Linked, List } from "./linkedList.ts"
+import { type Linked, List, type Sleeper, untilWoken } from "./linkedList.ts"
 import type { AnyContext } from "./shared.ts"
 
 const ranks: ReadonlyMap<Criticality, 0 | 1 | 2> = new Map([["critical", 0], ["normal", 1], ["sheddable", 2]])
 
 /** A waiting send, and how much it waits for. */
-class Waiter<Size> implements Linked<Waiter<Size>> {
+class Waiter<Size> implements Linked<Waiter<Size>>, Sleeper {
   list: List<any> | undefined = undefined
   previous: Waiter<Size> | undefined = undefined
   next: Waiter<Size> | undefined = undefined
@@ -127,7 +127,7 @@ export class Line<E, Size = void> {
       const now = monotonicMillis(clock)
       if (waiter.end === "displaced") return this.refusal("queue-full", now, waiter.size)
       const isFirst = this.first === waiter
-      const woken = this.woken(waiter, isFirst)
+      const woken = untilWoken(waiter, () => waiter.end !== undefined || isFirst !== (this.first === waiter))
       if (!isFirst) return Effect.flatMap(woken, () => this.turn(waiter, clock))
       if (now >= waiter.untilMillis) {
         this.leave(waiter)
@@ -137,19 +137,6 @@ export class Line<E, Size = void> {
       return Effect.flatMap(Effect.raceFirst(Effect.sleep(Math.ceil(millis)), woken), () => {
         this.admit({ nowMillis: monotonicMillis(clock) })
         return this.turn(waiter, clock)
-      })
-    })
-  }
-
-  private woken(waiter: Waiter<Size>, wasFirst: boolean): Effect.Effect<void> {
-    return Effect.callback<void>((resume) => {
-      if (waiter.end !== undefined || wasFirst !== (this.first === waiter)) return resume(Effect.void)
-      waiter.wake = () => {
-        waiter.wake = undefined
-        resume(Effect.yieldNow)
-      }
-      return Effect.sync(() => {
-        waiter.wake = undefined
       })
     })
   }
