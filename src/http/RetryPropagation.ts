@@ -29,9 +29,8 @@ import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import { CurrentCriticality } from "../Criticality.ts"
-import type * as ConcurrencyLimiter from "../gates/ConcurrencyLimiter.ts"
-import { also, checks, checksOf, rejectUnknown } from "../internal/checks.ts"
+import type { Criticality } from "../Criticality.ts"
+import { checks } from "../internal/checks.ts"
 import { clockOf, monotonicMillis } from "../internal/clock.ts"
 import {
   headersIn,
@@ -42,24 +41,9 @@ import {
   remainingIn
 } from "../internal/propagation.ts"
 import * as RetryInfo from "../RetryInfo.ts"
-import { headersOf, limiting, namesOf, until, working } from "./internal/serverPropagation.ts"
+import { type HeaderNames, namesOf, type ServerOptions, serving, until } from "./internal/serverPropagation.ts"
 
-/**
- * The names of the headers: the same in all processes.
- *
- * @category models
- * @since 0.1.0
- */
-export interface HeaderNames {
-  /** The time left until the deadline. `"grpc-timeout"` is written in gRPC's format. Default `"x-deadline-ms"`. */
-  readonly deadline?: string | undefined
-  /** Which send it is. Default `"x-retry-attempt"`. */
-  readonly attempt?: string | undefined
-  /** The maximum number of sends. Default `"x-retry-max-attempts"`. */
-  readonly maxAttempts?: string | undefined
-  /** How much the call matters. Default `"x-criticality"`. */
-  readonly criticality?: string | undefined
-}
+export type { HeaderNames, ServerOptions } from "./internal/serverPropagation.ts"
 
 /**
  * The deadline of a call has passed: its caller no longer waits. It is never retried.
@@ -171,24 +155,11 @@ export const headers: Effect.Effect<{ readonly [name: string]: string }> = /* @_
   ({ context }) => Effect.succeed(headersIn(context) ?? {})
 )
 
-/**
- * How a server handles what its callers tell it.
- *
- * @category models
- * @since 0.1.0
- */
-export interface ServerOptions {
-  /** The header names, for incoming requests and for the requests made while working on them. */
-  readonly headers?: HeaderNames | undefined
-  /**
-   * Bounds the requests being worked on: the most critical go first, and if too many wait, the least critical are
-   * rejected first. Default: no bound.
-   */
-  readonly limiter?: ConcurrencyLimiter.Service | undefined
-}
-
 /** No caller waits for the response, or the server is too busy for it: a retry would make it worse. */
 const refusal = (status: number) => HttpServerResponse.empty({ status, headers: { "x-should-retry": "false" } })
+
+const busy = (criticality: Criticality) =>
+  Effect.succeed(criticality === "sheddable" ? refusal(503) : HttpServerResponse.empty({ status: 503 }))
 
 /**
  * A middleware for Effect servers: `HttpRouter.middleware(RetryPropagation.server(), { global: true })`, or
@@ -225,20 +196,10 @@ const refusal = (status: number) => HttpServerResponse.empty({ status, headers: 
  * @since 0.1.0
  */
 export const server = (options: ServerOptions = {}) => {
-  const check = checksOf("RetryPropagation.server", options)
-  also(check, "headers", "limiter")
-  rejectUnknown(check, options)
-  const limited = limiting(options.limiter, "RetryPropagation.server")
-  const names = headersOf(options, "RetryPropagation.server")
-  const shed = Effect.withFiber((fiber) =>
-    Effect.succeed(
-      fiber.getRef(CurrentCriticality) === "sheddable" ? refusal(503) : HttpServerResponse.empty({ status: 503 })
-    )
-  )
+  const serve = serving("RetryPropagation.server", options)
+  const answers = { shed: busy, late: () => Effect.succeed(refusal(504)) }
   return <E, R>(
     app: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
   ): Effect.Effect<HttpServerResponse.HttpServerResponse, E, R | HttpServerRequest.HttpServerRequest> =>
-    HttpServerRequest.HttpServerRequest.use((request) =>
-      working(limited(app, shed), request.headers, names, () => Effect.succeed(refusal(504)))
-    )
+    HttpServerRequest.HttpServerRequest.use((request) => serve(app, request.headers, answers))
 }

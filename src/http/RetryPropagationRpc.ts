@@ -13,11 +13,10 @@ import * as Layer from "effect/Layer"
 import * as RpcClient from "effect/rpc/RpcClient"
 import * as RpcMiddleware from "effect/rpc/RpcMiddleware"
 import * as Schema from "effect/Schema"
-import { CurrentCriticality } from "../Criticality.ts"
-import { also, checksOf, rejectUnknown } from "../internal/checks.ts"
+import type { Criticality } from "../Criticality.ts"
 import { headersIn } from "../internal/propagation.ts"
 import * as RetryInfo from "../RetryInfo.ts"
-import { headersOf, limiting, working } from "./internal/serverPropagation.ts"
+import { serving } from "./internal/serverPropagation.ts"
 import type { ServerOptions } from "./RetryPropagation.ts"
 
 /**
@@ -73,24 +72,12 @@ export class Propagation extends RpcMiddleware.Service<Propagation>()(
  * @since 0.1.0
  */
 export const layer = (options: ServerOptions = {}): Layer.Layer<Propagation> => {
-  const check = checksOf("RetryPropagationRpc.layer", options)
-  also(check, "headers", "limiter")
-  rejectUnknown(check, options)
-  const names = headersOf(options, "RetryPropagationRpc.layer")
-  const limited = limiting(options.limiter, "RetryPropagationRpc.layer")
-  const shed = Effect.withFiber((fiber) =>
-    Effect.fail(new RpcOverloaded({ criticality: fiber.getRef(CurrentCriticality) }))
-  )
-  return Layer.succeed(
-    Propagation,
-    (effect, { headers }) =>
-      working(
-        limited(effect, shed),
-        headers,
-        names,
-        (afterMillis) => Effect.fail(new RpcDeadlineExceeded({ afterMillis }))
-      ) as typeof effect
-  )
+  const serve = serving("RetryPropagationRpc.layer", options)
+  const answers = {
+    shed: (criticality: Criticality) => Effect.fail(new RpcOverloaded({ criticality })),
+    late: (afterMillis: number) => Effect.fail(new RpcDeadlineExceeded({ afterMillis }))
+  }
+  return Layer.succeed(Propagation, (effect, { headers }) => serve(effect, headers, answers) as typeof effect)
 }
 
 /**

@@ -25,11 +25,7 @@ export interface PropagatedContext {
 }
 
 /** A run that makes sends. */
-interface Sender {
-  readonly attempt: number
-  readonly maxAttempts: number
-  readonly deadlineAtMillis: number
-}
+type Sender = Pick<PropagatedContext, "attempt" | "maxAttempts" | "deadlineAtMillis">
 
 /** What sends say, with what only programs load that propagate calls. */
 export interface Propagation {

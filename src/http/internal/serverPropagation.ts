@@ -3,9 +3,10 @@ import * as Effect from "effect/Effect"
 import * as Scope from "effect/Scope"
 import { type Criticality, CurrentCriticality } from "../../Criticality.ts"
 import type * as ConcurrencyLimiter from "../../gates/ConcurrencyLimiter.ts"
-import { also, checks, checksOf, rejectUnknown } from "../../internal/checks.ts"
+import { also, checksOf, rejectUnknown } from "../../internal/checks.ts"
 import { clockOf, monotonicMillis } from "../../internal/clock.ts"
 import { isObject } from "../../internal/invalidField.ts"
+import { type Option, validOptions } from "../../internal/options.ts"
 import {
   grpcTimeout,
   type Names,
@@ -16,35 +17,65 @@ import {
 import type { AnyContext } from "../../internal/shared.ts"
 import { get, short } from "../../internal/tryGet.ts"
 
-type NameOptions = { readonly [Name in keyof Names]?: string | undefined }
+/**
+ * The names of the headers: the same in all processes.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface HeaderNames {
+  /** The time left until the deadline. `"grpc-timeout"` is written in gRPC's format. Default `"x-deadline-ms"`. */
+  readonly deadline?: string | undefined
+  /** Which send it is. Default `"x-retry-attempt"`. */
+  readonly attempt?: string | undefined
+  /** The maximum number of sends. Default `"x-retry-max-attempts"`. */
+  readonly maxAttempts?: string | undefined
+  /** How much the call matters. Default `"x-criticality"`. */
+  readonly criticality?: string | undefined
+}
+
+/**
+ * How a server handles what its callers tell it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ServerOptions {
+  /** The header names, for incoming requests and for the requests made while working on them. */
+  readonly headers?: HeaderNames | undefined
+  /**
+   * Bounds the requests being worked on: the most critical go first, and if too many wait, the least critical are
+   * rejected first. Default: no bound.
+   */
+  readonly limiter?: ConcurrencyLimiter.Service | undefined
+}
 
 const token = /^[!#$%&'*+.^_`|~\w-]+$/
 
-/** The names of headers, given as an option. */
-export const headersOf = ({ headers = {} }: { readonly headers?: NameOptions | undefined }, constructorName: string) =>
-  isObject(headers)
-    ? namesOf(headers, constructorName)
-    : checks(constructorName).reject("headers", headers, "an object")
-
-export const namesOf = (options: NameOptions, constructorName: string): Names => {
-  const check = checksOf(constructorName, options)
-  const name = (field: keyof NameOptions, otherwise: string): string => {
-    const name = options[field] ?? otherwise
+const headerName = (otherwise: string): Option<"name", string, string> => ({
+  kind: "name",
+  read: (check, field, value) => {
+    check.names.add(field)
+    const name = value ?? otherwise
     if (typeof name !== "string" || !token.test(name)) check.reject(field, name, "a header name")
     return name.toLowerCase()
   }
-  const names = {
-    deadline: name("deadline", "x-deadline-ms"),
-    attempt: name("attempt", "x-retry-attempt"),
-    maxAttempts: name("maxAttempts", "x-retry-max-attempts"),
-    criticality: name("criticality", "x-criticality")
-  }
-  also(check, ...Object.keys(names))
-  rejectUnknown(check, options)
+})
+
+const nameOptions = {
+  deadline: headerName("x-deadline-ms"),
+  attempt: headerName("x-retry-attempt"),
+  maxAttempts: headerName("x-retry-max-attempts"),
+  criticality: headerName("x-criticality")
+}
+
+/** The names of headers, given as options. */
+export const namesOf = (options: HeaderNames, constructorName: string): Names => {
+  const check = checksOf(constructorName, options)
+  const names = validOptions(check, nameOptions, options)
   const all = Object.values(names)
   const twice = all.find((name, index) => all.indexOf(name) !== index)
-  if (twice !== undefined) check.reject("headers", twice, "a different name for each header")
-  return names
+  return twice === undefined ? names : check.reject("headers", twice, "a different name for each header")
 }
 
 type Headers = { readonly [name: string]: string | undefined }
@@ -112,47 +143,48 @@ export const until = <A, E, R, B, E2>(
 }
 
 /** Holds a slot of the limiter, if any, during the work. A refusal is answered before any work is done. */
-export const limiting = (limiter: ConcurrencyLimiter.Service | undefined, constructorName: string) => {
-  if (limiter !== undefined && get(limiter, "slot") === undefined) {
-    checks(constructorName).reject("limiter", limiter, "a ConcurrencyLimiter")
-  }
-  return <A, E, R, B, E2>(
-    work: Effect.Effect<A, E, R>,
-    refused: Effect.Effect<B, E2>
-  ): Effect.Effect<A | B, E | E2, R> => {
-    if (limiter === undefined) return work
-    return Effect.uninterruptibleMask((restore) =>
-      Effect.flatMap(
-        Scope.make(),
-        (scope) =>
-          Effect.matchEffect(restore(Effect.provideService(limiter.slot, Scope.Scope, scope)), {
-            onFailure: () => refused,
-            onSuccess: () => restore(work)
-          }).pipe(Effect.onExit((exit) => Scope.close(scope, exit)))
-      )
-    )
-  }
+const limited = <A, E, R, B, E2>(
+  work: Effect.Effect<A, E, R>,
+  limiter: ConcurrencyLimiter.Service | undefined,
+  shed: (criticality: Criticality) => Effect.Effect<B, E2>
+): Effect.Effect<A | B, E | E2, R> => {
+  if (limiter === undefined) return work
+  const refused = Effect.withFiber((fiber) => shed(fiber.getRef(CurrentCriticality)))
+  return Effect.scopedWith((scope) =>
+    Effect.matchEffect(Scope.provide(limiter.slot, scope), { onFailure: () => refused, onSuccess: () => work })
+  )
+}
+
+/** What a server answers to a request that is not worked on: it has no slot, or no time is left. */
+interface Answers<B, E2, C, E3> {
+  readonly shed: (criticality: Criticality) => Effect.Effect<B, E2>
+  readonly late: (afterMillis: number) => Effect.Effect<C, E3>
 }
 
 /**
- * The work on a request, with what the request says in its context, and only until the deadline. Where the server has a
- * deadline or a criticality of its own around it, a client can only be stricter.
+ * Works on requests, with what each says in its context, and only until its deadline. Where the server has a deadline or
+ * a criticality of its own around it, a client can only be stricter.
  */
-export const working = <A, E, R, B, E2>(
-  work: Effect.Effect<A, E, R>,
-  headers: Headers,
-  names: Names,
-  late: (afterMillis: number) => Effect.Effect<B, E2>
-): Effect.Effect<A | B, E | E2, R> =>
-  Effect.withFiber((fiber) => {
-    const now = monotonicMillis(clockOf(fiber))
-    const theirs = propagatedOf(headers, names, now)
-    const deadlineAtMillis = Math.min(theirs.deadlineAtMillis, now + remainingIn(fiber.context))
-    const criticality = Context.make(CurrentCriticality, criticalityOf(headers, names, fiber.context))
-    const provided = propagating(criticality, { ...theirs, deadlineAtMillis })
-    return Effect.provideContext(until(work, theirs.deadlineAtMillis - now, late), provided) as Effect.Effect<
-      A | B,
-      E | E2,
-      R
-    >
-  })
+export const serving = (constructorName: string, options: ServerOptions) => {
+  const check = checksOf(constructorName, options)
+  also(check, "headers", "limiter")
+  const { headers: given = {}, limiter } = rejectUnknown(check, options, options)
+  if (limiter !== undefined && get(limiter, "slot") === undefined) {
+    check.reject("limiter", limiter, "a ConcurrencyLimiter")
+  }
+  const names = isObject(given) ? namesOf(given, constructorName) : check.reject("headers", given, "an object")
+  return <A, E, R, B, E2, C, E3>(
+    work: Effect.Effect<A, E, R>,
+    headers: Headers,
+    { late, shed }: Answers<B, E2, C, E3>
+  ): Effect.Effect<A | B | C, E | E2 | E3, R> =>
+    Effect.withFiber((fiber) => {
+      const now = monotonicMillis(clockOf(fiber))
+      const theirs = propagatedOf(headers, names, now)
+      const deadlineAtMillis = Math.min(theirs.deadlineAtMillis, now + remainingIn(fiber.context))
+      const criticality = Context.make(CurrentCriticality, criticalityOf(headers, names, fiber.context))
+      const provided = propagating(criticality, { ...theirs, deadlineAtMillis })
+      const timely = until(limited(work, limiter, shed), theirs.deadlineAtMillis - now, late)
+      return Effect.provideContext(timely, provided) as any
+    })
+}
