@@ -14,24 +14,15 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
-import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
-import {
-  call,
-  type CallSetting,
-  promised,
-  type Setting,
-  settingOf,
-  signalOf,
-  valid
-} from "../drivers/internal/promiseCall.ts"
-import type { AttemptFunction, ContextOptions, Policy, RetryOptions } from "../drivers/internal/promiseOptions.ts"
+import * as PromiseCall from "../drivers/internal/promiseCall.ts"
+import type { AttemptContext, ContextOptions, Policy, RetryOptions } from "../drivers/internal/promiseOptions.ts"
 import { changed } from "../engine/compiled.ts"
 import { compiledOf } from "../engine/policy/policy.ts"
 import * as AdaptiveRateLimiter from "../gates/AdaptiveRateLimiter.ts"
 import * as CoolDown from "../gates/CoolDown.ts"
 import { callable, type Checks, checksOf } from "../internal/checks.ts"
-import { isReader, isRepeatable, type Request as AnyRequest } from "../internal/classification/wire.ts"
+import { isReader, isRepeatable } from "../internal/classification/wire.ts"
 import { get, look, short } from "../internal/tryGet.ts"
 import * as ResourceLimiters from "../resources/ResourceLimiters.ts"
 import * as RetryQuota from "../RetryQuota.ts"
@@ -86,29 +77,6 @@ export interface Options extends RetryOptions, ContextOptions {
   readonly fetch?: Fetch | undefined
 }
 
-/** What all calls of one function share. */
-interface Shared {
-  /** The `fetch` of the program, as it was when this one was made. */
-  readonly before: Fetch
-  readonly global: GlobalFetch | undefined
-  readonly send: Fetch
-  /** For a request that can be sent twice. */
-  readonly setting: Setting
-  /** For one that cannot, once it may have run. */
-  readonly single: Setting
-  /** For a body that can be read once. */
-  readonly once: Setting
-  readonly limits: Limits
-}
-
-/** What limits calls. */
-interface Limits {
-  /** What hosts share, in place of what each has. */
-  readonly shared: Context.Context<never>
-  /** Whether a call is sent though its host is cooling down. */
-  readonly isLenient: boolean
-}
-
 const isRequest = (u: unknown): u is Request =>
   typeof get(u, "url") === "string" && typeof get(u, "clone") === "function"
 
@@ -126,28 +94,19 @@ const keptOf = ({ referrer, referrerPolicy }: Request): RequestInit => ({
 })
 
 /** The sending of a request: one that has a body is sent itself, and its copy if it is sent again. */
-class Sending {
-  private spare: Request | undefined
-
-  constructor(
-    private readonly fetch: Fetch,
-    private readonly input: Parameters<Fetch>[0],
-    private readonly init: RequestInit | undefined
-  ) {
-    this.spare = isRequest(input) && (init?.body ?? null) === null && hasBody(input) ? input : undefined
-  }
-
-  readonly send: AttemptFunction<Response> = ({ signal }) => {
-    const { fetch, init, input, spare } = this
-    this.spare = spare?.clone()
-    const kept = init === undefined && isRequest(input) ? keptOf(input) : init
-    return fetch(spare ?? input, { ...kept, signal })
-  }
-
-  /** Nothing is sent any more. */
-  end(): void {
-    const { input, spare } = this
-    if (spare !== input) spare?.body?.cancel().catch(() => {})
+const sendingOf = (fetch: Fetch, input: Parameters<Fetch>[0], init: RequestInit | undefined) => {
+  let spare = isRequest(input) && (init?.body ?? null) === null && hasBody(input) ? input : undefined
+  return {
+    send: ({ signal }: AttemptContext) => {
+      const sent = spare ?? input
+      spare = spare?.clone()
+      const kept = init === undefined && isRequest(input) ? keptOf(input) : init
+      return fetch(sent, { ...kept, signal })
+    },
+    /** Nothing is sent any more. */
+    end: () => {
+      if (spare !== input) spare?.body?.cancel().catch(() => {})
+    }
   }
 }
 
@@ -170,51 +129,36 @@ const lenient = ({ gate, ...service }: CoolDown.Service): CoolDown.Service => ({
   }
 })
 
-/** Each attempt uses what its host has, and what all hosts share. */
-const limited = (host: string, { isLenient, shared }: Limits): CallSetting["around"] => (call) =>
-  Effect.updateContext(
-    isLenient ? Effect.updateService(call, CoolDown.CoolDown, lenient) : call,
-    (context: Context.Context<any>) => Context.merge(context, shared)
-  ).pipe(Effect.provide(ResourceLimiters.get(host)))
-
-const settingFor = ({ once, setting, single }: Shared, body: unknown, request: AnyRequest): Setting =>
-  isReader(body) ? once : isRepeatable(request) ? setting : single
-
 /** One call. Options take the place of parts of a `Request`. */
-const fetched = (
-  shared: Shared,
-  input: Parameters<Fetch>[0],
-  init: RequestInit | undefined
-): Promise<Response> => {
+const fetched = (shared: Shared, input: Parameters<Fetch>[0], init: RequestInit | undefined): Promise<Response> => {
   const own: Partial<Request> = isRequest(input) ? input : {}
   const { body, headers = own.headers, method = own.method ?? "GET", signal = own.signal } = init ?? {}
-  const sending = new Sending(shared.send, input, init)
+  const { end, send } = sendingOf(shared.send, input, init)
   const request = { method: short(method).toUpperCase(), headers: look(() => new Headers(headers)) }
-  return call(sending.send, {
-    ...settingFor(shared, body, request),
-    signal: signalOf("retryFetch", { signal }),
+  return PromiseCall.call(send, {
+    ...(isReader(body) ? shared.once : isRepeatable(request) ? shared.setting : shared.single),
+    signal: PromiseCall.signalOf("retryFetch", { signal }),
     request,
-    around: limited(hostOf(own.url ?? String(input)), shared.limits)
-  }).finally(() => sending.end())
+    around: shared.around(hostOf(own.url ?? String(input)))
+  }).finally(end)
 }
-
-const has = (context: Context.Context<never>, tag: Context.Key<any, any>): boolean =>
-  Option.isSome(Context.getOption(context, tag))
 
 /** How long an attempt may take that another can follow, and one that none can. */
-const timeoutsOf = ({ attemptTimeout }: Options, check: Checks): readonly [number | undefined, number | undefined] => {
-  if (attemptTimeout === false) return [undefined, undefined]
-  if (attemptTimeout === undefined) return [defaults.timeouts.attemptMillis, defaults.timeouts.lastMillis]
-  const millis = check.positiveDuration("attemptTimeout", attemptTimeout)
-  return [millis, millis]
+const timeoutsOf = (timeout: Options["attemptTimeout"], check: Checks) => {
+  if (timeout === undefined) return defaults.timeouts
+  const millis = timeout === false ? undefined : check.positiveDuration("attemptTimeout", timeout)
+  return { attemptMillis: millis, lastMillis: millis }
 }
 
-/** Resources of a context are used, or its quota, limiter and cool-down, unless the options have their own. */
-const limitsOf = (options: Options, isAdaptive: boolean, scope: Scope.Scope): Limits & Pick<Setting, "env"> => {
+/**
+ * What limits calls: each attempt uses what its host has, and what all hosts share. Resources of a context are used, or
+ * its quota, limiter and cool-down, unless the options have their own.
+ */
+const limitsOf = (options: Options, isAdaptive: boolean, scope: Scope.Scope) => {
   const { context = Context.empty(), coolDown, quota } = options
   const isOpen = coolDown === undefined
-  if (isOpen && quota === undefined && has(context, ResourceLimiters.ResourceLimiters)) {
-    return { env: context, shared: Context.empty(), isLenient: false }
+  if (isOpen && quota === undefined && context.mapUnsafe.has(ResourceLimiters.ResourceLimiters.key)) {
+    return { env: context, around: (host: string) => Effect.provide(ResourceLimiters.get(host)) }
   }
   const limiters = ResourceLimiters.layer({
     ...defaults.limiters,
@@ -223,37 +167,43 @@ const limitsOf = (options: Options, isAdaptive: boolean, scope: Scope.Scope): Li
     coolDown: coolDown === false ? undefined : { ...defaults.coolDown, ...coolDown }
   })
   const env = Effect.runSyncWith(context)(Layer.buildWithScope(limiters, scope))
+  const isLenient = isOpen && !context.mapUnsafe.has(CoolDown.CoolDown.key)
+  const shared = Context.pick(
+    ...quota === undefined ? [RetryQuota.RetryQuota] : [],
+    ...isOpen ? [CoolDown.CoolDown] : [],
+    AdaptiveRateLimiter.AdaptiveRateLimiter
+  )(context as Context.Context<any>)
   return {
     env: Context.merge(context, env) as Context.Context<never>,
-    shared: Context.pick(
-      ...quota === undefined ? [RetryQuota.RetryQuota] : [],
-      ...isOpen ? [CoolDown.CoolDown] : [],
-      AdaptiveRateLimiter.AdaptiveRateLimiter
-    )(context as Context.Context<any>),
-    isLenient: isOpen && !has(context, CoolDown.CoolDown)
+    around: (host: string) => (call: Effect.Effect<any, unknown, any>) =>
+      Effect.updateContext(
+        isLenient ? Effect.updateService(call, CoolDown.CoolDown, lenient) : call,
+        (context: Context.Context<any>) => Context.merge(context, shared)
+      ).pipe(Effect.provide(ResourceLimiters.get(host)))
   }
 }
 
-const settingsOf = (options: Options, check: Checks, scope: Scope.Scope): Shared => {
+/** What all calls of one function share. */
+const settingsOf = (options: Options, scope: Scope.Scope) => {
+  const check = checksOf("retryFetch", options)
   const { coolDown, policy = defaults.policy() } = options
-  valid(check, policy, options, "policy", "quota", "coolDown", "attemptTimeout", "fetch")
+  PromiseCall.valid(check, policy, options, "policy", "quota", "coolDown", "attemptTimeout", "fetch")
   if (coolDown === true as unknown) check.reject("coolDown", coolDown, "options or false")
-  const [attemptMillis, lastMillis] = timeoutsOf(options, check)
+  const { attemptMillis, lastMillis } = timeoutsOf(options.attemptTimeout, check)
+  /** The `fetch` of the program, as it was when this one was made. */
   const before = callable(check, "fetch", options.fetch ?? globalThis.fetch, "a function such as fetch")
-  const global = new GlobalFetch(before)
-  const { env, ...limits } = limitsOf(options, compiledOf(policy).adaptive, scope)
-  const setting = { ...settingOf(policy, env, options, { unasked: "yes" }), attemptMillis }
+  const global = options.fetch === undefined ? new GlobalFetch(before) : undefined
+  const { around, env } = limitsOf(options, compiledOf(policy).adaptive, scope)
+  /** For a request that can be sent twice. */
+  const setting = { ...PromiseCall.settingOf(policy, env, options, { unasked: "yes" }), attemptMillis }
+  /** For one that cannot, once it may have run. */
   const single = { ...setting, attemptMillis: lastMillis }
-  return {
-    before,
-    global: options.fetch === undefined ? global : undefined,
-    send: options.fetch === undefined ? global.send : before,
-    setting,
-    single,
-    once: { ...single, compiled: changed(setting.compiled, () => ({ maxAttempts: 1 })) },
-    limits
-  }
+  /** For a body that can be read once. */
+  const once = { ...single, compiled: changed(setting.compiled, () => ({ maxAttempts: 1 })) }
+  return { around, before, global, once, send: global?.send ?? before, setting, single }
 }
+
+type Shared = ReturnType<typeof settingsOf>
 
 /** Must not lead back to the function: it would never be garbage. Some Workers lack it. */
 const dropped = typeof FinalizationRegistry === "undefined"
@@ -302,13 +252,13 @@ const dropped = typeof FinalizationRegistry === "undefined"
  */
 export const retryFetch = (options: Options = {}): Fetch => {
   const scope = Scope.makeUnsafe()
-  const shared = settingsOf(options, checksOf("retryFetch", options), scope)
+  const shared = settingsOf(options, scope)
   const { before, global } = shared
   // It has the properties that a runtime adds to its `fetch`.
   const retrying = new Proxy(before, {
     apply: (_, __, [input, init]: Parameters<Fetch>) => {
       if (global?.isBack(input, init) === true) return before(input, init)
-      return promised(() =>
+      return PromiseCall.promised(() =>
         isRequest(init) ? fetched(shared, new Request(input, init), undefined) : fetched(shared, input, init)
       )
     }
