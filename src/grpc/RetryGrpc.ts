@@ -250,10 +250,7 @@ export const hedged = (
     Hedge.use(({ home }) =>
       Effect.withFiber((fiber) => {
         let sent = sentBefore(fiber)
-        const counted = Effect.suspend(() => {
-          sent++
-          return self
-        })
+        const counted = Effect.andThen(Effect.sync(() => sent++), self)
         return Effect.tapError(hedging(counted, options, home), (error) => Effect.sync(() => remember(error, sent)))
       })
     )

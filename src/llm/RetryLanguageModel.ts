@@ -19,15 +19,13 @@ import { withServices } from "../engine/policy/providedPolicy.ts"
 import { CurrentMeter } from "../gates/internal/tokenGate.ts"
 import * as TokenLimiter from "../gates/TokenLimiter.ts"
 import { Refused } from "../internal/refused.ts"
-import { shared } from "../internal/shared.ts"
+import { type AnyContext, shared } from "../internal/shared.ts"
 import * as RetryClassifier from "../RetryClassifier.ts"
 import * as RetryObserver from "../RetryObserver.ts"
 import type * as RetryPolicy from "../RetryPolicy.ts"
 import * as RetryQuota from "../RetryQuota.ts"
 import { tokensIn } from "./internal/tokenEstimate.ts"
 import { metered, untilAnswer } from "./RetryLlm.ts"
-
-type AnyContext = Context.Context<never>
 
 /** The limiter's refusal, as an error that a model may fail with. No policy retries it. */
 const refusedBy = (method: string) => (error: unknown): unknown =>
@@ -42,33 +40,9 @@ const refusedBy = (method: string) => (error: unknown): unknown =>
     )
     : error
 
-/** What the calls of a model share. */
-interface Shared {
-  readonly bring: (caller: AnyContext) => AnyContext
-  readonly limiter: TokenLimiter.Service
-  readonly quota: RetryQuota.Service
-}
-
 /** A model also passes on errors of tools: no reason to ask the model again, and to run its tools again. */
 const ofModels = (classifier: RetryClassifier.RetryClassifier): RetryClassifier.RetryClassifier => (error) =>
   AiError.isAiError(error) || error instanceof Unbegun ? classifier(error) : Option.none()
-
-/** The context of a call of the model. */
-const around = ({ bring, limiter, quota }: Shared, prompt: unknown) => (caller: AnyContext): Context.Context<any> => {
-  const context = bring(caller)
-  return context.pipe(
-    Context.add(RetryQuota.RetryQuota, quota),
-    Context.add(TokenLimiter.TokenLimiter, limiter),
-    Context.add(
-      TokenLimiter.CurrentEstimate,
-      Context.get(context, TokenLimiter.CurrentEstimate) ?? { input: tokensIn(prompt) }
-    ),
-    Context.add(
-      RetryClassifier.CurrentClassifier,
-      ofModels(Context.get(context, RetryClassifier.CurrentClassifier))
-    )
-  )
-}
 
 const references = [
   TokenLimiter.CurrentEstimate,
@@ -86,47 +60,51 @@ const inside = (caller: AnyContext) => (context: Context.Context<any>): Context.
 
 type Policy = RetryPolicy.RetryPolicy<unknown, never, RetryQuota.RetryQuota>
 
-class Retrying {
-  constructor(
-    private readonly model: LanguageModel.LanguageModel,
-    private readonly policy: Policy,
-    private readonly shared: Shared
-  ) {}
+type Around = (prompt: unknown) => (caller: AnyContext) => Context.Context<any>
 
-  /** The model with retries. It calls through to the model, with its types. */
-  get service(): LanguageModel.LanguageModel {
-    const { model } = this
-    return {
-      ...model,
-      generateText: (options: any) => this.effect("generateText", options, model.generateText(options)),
-      generateObject: (options: any) => this.effect("generateObject", options, model.generateObject(options)),
-      streamText: (options: any) => this.stream(options, model.streamText(options))
-    } as LanguageModel.LanguageModel
-  }
-
-  private effect(method: string, { prompt }: any, self: Effect.Effect<any, any, any>): Effect.Effect<any, any, any> {
-    return Effect.contextWith((caller: AnyContext) =>
-      Effect.updateContext(self, inside(caller)).pipe(
-        Attempt.withRetry(this.policy),
-        Effect.mapError(refusedBy(method)),
-        Effect.updateContext(around(this.shared, prompt))
-      )
+/** The context of a call of the model, with what its calls share. */
+const aroundOf =
+  (bring: (caller: AnyContext) => AnyContext, own: Context.Context<any>): Around => (prompt) => (caller) => {
+    const context = bring(caller)
+    const classifier = Context.get(context, RetryClassifier.CurrentClassifier)
+    const estimate = Context.get(context, TokenLimiter.CurrentEstimate) ?? { input: tokensIn(prompt) }
+    return Context.merge(context, own).pipe(
+      Context.add(TokenLimiter.CurrentEstimate, estimate),
+      Context.add(RetryClassifier.CurrentClassifier, ofModels(classifier))
     )
   }
 
-  private stream({ prompt }: any, self: Stream.Stream<any, any>): Stream.Stream<any, any> {
-    return Stream.unwrap(Effect.contextWith((caller: AnyContext) =>
-      Effect.succeed(
-        self.pipe(
-          Stream.updateContext(inside(caller)),
-          untilAnswer(this.policy),
-          metered,
-          Stream.mapError(refusedBy("streamText")),
-          Stream.updateContext(around(this.shared, prompt))
-        )
+/** The model with retries. It calls through to the model, with its types. */
+const retriedModel = (model: LanguageModel.LanguageModel, policy: Policy, around: Around) => {
+  const retried = (method: "generateText" | "generateObject") => (options: any) => {
+    const self: Effect.Effect<any, any, any> = (model as any)[method](options)
+    return Effect.contextWith((caller: AnyContext) =>
+      Effect.updateContext(self, inside(caller)).pipe(
+        Attempt.withRetry(policy),
+        Effect.mapError(refusedBy(method)),
+        Effect.updateContext(around(options.prompt))
       )
-    ))
+    )
   }
+  return {
+    ...model,
+    generateText: retried("generateText"),
+    generateObject: retried("generateObject"),
+    streamText: (options: any) => {
+      const self: Stream.Stream<any, any> = model.streamText(options)
+      return Stream.unwrap(Effect.contextWith((caller: AnyContext) =>
+        Effect.succeed(
+          self.pipe(
+            Stream.updateContext(inside(caller)),
+            untilAnswer(policy),
+            metered,
+            Stream.mapError(refusedBy("streamText")),
+            Stream.updateContext(around(options.prompt))
+          )
+        )
+      ))
+    }
+  } as LanguageModel.LanguageModel
 }
 
 /**
@@ -164,11 +142,13 @@ export const withRetry = (
     LanguageModel.LanguageModel,
     Effect.gen(function*() {
       const model = yield* LanguageModel.LanguageModel
-      const [limiter, quota] = [yield* makeLimiter, yield* RetryQuota.make()]
-      return yield* withServices<LanguageModel.LanguageModel, never>(compiledOf(policy), (compiled, made) => {
-        const shared = { bring: bringing(compiled, made), limiter, quota }
-        return new Retrying(model, fromCompiled(compiled), shared).service
-      })
+      const own = Context.make(TokenLimiter.TokenLimiter, yield* makeLimiter).pipe(
+        Context.add(RetryQuota.RetryQuota, yield* RetryQuota.make())
+      )
+      return yield* withServices<LanguageModel.LanguageModel, never>(
+        compiledOf(policy),
+        (compiled, made) => retriedModel(model, fromCompiled(compiled), aroundOf(bringing(compiled, made), own))
+      )
     })
   )
   return <A, E, R>(
