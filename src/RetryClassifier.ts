@@ -18,11 +18,10 @@ import { infoOfKind, kindOf } from "./internal/classification/answer.ts"
 import { databaseInfo } from "./internal/classification/databaseErrors.ts"
 import * as codes from "./internal/classification/errorCodes.ts"
 import * as GrpcHint from "./internal/classification/grpcHint.ts"
-import { hintMillis, retryAfterIn } from "./internal/classification/hint.ts"
+import { hintMillis, retryAfterMillis } from "./internal/classification/hint.ts"
 import {
   answerOf,
   grpcStatusOf,
-  headersOf,
   isAnswer,
   isRedirected,
   isRepeatable,
@@ -378,8 +377,7 @@ const heaviest = (first: RetryInfo.RetryInfo | undefined, other: RetryInfo.Retry
 export const aws: RetryClassifier = ofObject((error) => {
   const info = heaviest(heaviest(byCodes(error), byTrait(error)), byMetadata(error))
   if (info === undefined) return none
-  const headers = headersOf(error)
-  return withHint(info, headers && retryAfterIn(headers, wallMillis))
+  return withHint(info, retryAfterMillis(error, wallMillis))
 })
 
 /** The OpenAI and Anthropic SDKs have a class for it, without a name that says so or a cause. */

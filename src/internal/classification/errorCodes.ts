@@ -64,12 +64,14 @@ export const neverSentCodes: ReadonlySet<string> = new Set([
 /** How deep a chain of causes is followed, as in the AWS SDK for JavaScript. */
 export const maxCauseDepth = 10
 
+const messageOf = (error: any): unknown => look(() => error.message)
+
+/** Of a message: some hold an address. */
+const maxMessageLength = 4096
+
 /** Whether an HTTP/2 server refused the stream, which it does before looking at the request. */
-export const isRefusedStream = (error: any): boolean => {
-  if (look(() => error.code) !== "ERR_HTTP2_STREAM_ERROR") return false
-  const message = look(() => error.message)
-  return typeof message === "string" && message.includes("NGHTTP2_REFUSED_STREAM")
-}
+export const isRefusedStream = (error: any): boolean =>
+  look(() => error.code) === "ERR_HTTP2_STREAM_ERROR" && /NGHTTP2_REFUSED_STREAM/.test(short(messageOf(error)))
 
 /** The cause of the error, or of the reason in it. */
 export const causeOf = (error: any): unknown => look(() => error.cause) ?? look(() => error.reason?.cause)
@@ -80,9 +82,9 @@ export const causeOf = (error: any): unknown => look(() => error.cause) ?? look(
  */
 const isUnconnected = (error: unknown): boolean => {
   const syscall = get(error, "syscall")
-  if (typeof syscall === "string") return /^(?:connect|getaddrinfo|query\w+)$/.test(short(syscall))
-  const code = get(error, "code")
-  return typeof code === "string" && neverSentCodes.has(code)
+  return typeof syscall === "string"
+    ? /^(?:connect|getaddrinfo|query\w+)$/.test(short(syscall))
+    : neverSentCodes.has(get(error, "code") as string)
 }
 
 /** Node tries all addresses of a name, and lists the error of each in `errors`. */
@@ -91,7 +93,7 @@ const areUnconnected = (errors: unknown): boolean =>
 
 const isUnsent = (error: unknown): boolean =>
   isUnconnected(error) || isRefusedStream(error) || areUnconnected(get(error, "errors")) ||
-  unsentWords.test(short(get(error, "message"), maxMessageLength))
+  unsentWords.test(short(messageOf(error), maxMessageLength))
 
 /** The first of the error and its causes, those in a `Cause` too, that is wanted. For hot paths, which create no list for each error. */
 export const findCause = (error: unknown, isWanted: (cause: unknown) => boolean): unknown => {
@@ -160,14 +162,11 @@ const brokenWords =
 const fetchWords =
   /^(?:Content-Length header of |(?:Failed to fetch|Load failed|NetworkError when attempting to fetch resource\.?|The Internet connection appears to be offline\.?|The network connection was lost\.|Network request failed|Network request timed out|network error| A network error occurred\.)(?: \(.*\))?$)/
 
-/** Of a message: some hold an address. */
-const maxMessageLength = 4096
-
 const networkWords = /* @__PURE__ */ new RegExp(`${unsentWords.source}|${brokenWords.source}`)
 
 /** Whether an error without a code has the message of a known network failure. */
 export const isNetworkFailure = (error: unknown): boolean => {
-  const message = look(() => (error as Error).message)
+  const message = messageOf(error)
   const isOfFetch = error instanceof TypeError || look(() => (error as Error).name) === "TypeError"
   return networkWords.test(short(message, maxMessageLength)) ||
     (isOfFetch && fetchWords.test(short(message, maxMessageLength)))
@@ -175,7 +174,7 @@ export const isNetworkFailure = (error: unknown): boolean => {
 
 /** Whether a network failure says that the client gave up waiting. */
 export const isTimeoutMessage = (error: unknown): boolean =>
-  /time(?:d |)out/i.test(short(get(error, "message"), maxMessageLength))
+  /time(?:d |)out/i.test(short(messageOf(error), maxMessageLength))
 
 /**
  * Messages of `fetch` when it refuses to send such a request, or to such a server. Source: undici `lib/web/fetch`; the

@@ -183,10 +183,12 @@ export const hintMillis = (
 }
 
 /**
- * The headers that the AWS SDKs read, one value of each: `x-amz-retry-after` in milliseconds, then `retry-after` in seconds
- * or as a date, of which one in the past asks to wait for 0.
+ * How long an error asks to wait in the headers that the AWS SDKs read, one value of each: `x-amz-retry-after` in
+ * milliseconds, then `retry-after` in seconds or as a date, of which one in the past asks to wait for 0.
  */
-export const retryAfterIn = (headers: object, wallMillis: () => number): number | undefined => {
+export const retryAfterMillis = (error: any, wallMillis: () => number): number | undefined => {
+  const headers = headersOf(error)
+  if (headers === undefined) return undefined
   const header = headerIn(headers)
   const nowMillis = presentMillis({ header }, wallMillis())
   const only = (name: string, read: Read) => {
@@ -195,10 +197,4 @@ export const retryAfterIn = (headers: object, wallMillis: () => number): number 
   }
   return only("x-amz-retry-after", millis) ??
     only("retry-after", (value) => seconds(value, 0) ?? Math.max(0, httpDate(value) - nowMillis))
-}
-
-/** The same, of an error. */
-export const retryAfterMillis = (error: any, wallMillis: () => number): number | undefined => {
-  const headers = headersOf(error)
-  return headers && retryAfterIn(headers, wallMillis)
 }

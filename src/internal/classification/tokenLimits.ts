@@ -24,10 +24,8 @@ const finishOf = (value: unknown): unknown => {
 const headersIn = (value: unknown): object | undefined =>
   look(() => headersOf(value) ?? headersOf(get(get(value, "reason"), "http") ?? {}) ?? headersOf(finishOf(value) ?? {}))
 
-const numberIn = (value: unknown): number | undefined => {
-  const number = /^\s*\d{1,15}\s*$/.test(short(value)) ? Number(value) : undefined
-  return number
-}
+const numberIn = (value: unknown): number | undefined =>
+  /^\s*\d{1,15}\s*$/.test(short(value)) ? Number(value) : undefined
 
 /** What the headers of a response say about a limit; `undefined` if nothing. */
 export const limitsIn = (value: unknown) => {
