@@ -27,15 +27,16 @@ import { compiledIn } from "../engine/policy/policy.ts"
 import { withServices } from "../engine/policy/providedPolicy.ts"
 import type { CallOptions, Hedge } from "../hedge/Hedge.ts"
 import { validCall } from "../hedge/internal/hedgeOptions.ts"
-import { also, callable, type Checks, checksOf, flag, rejectUnknown } from "../internal/checks.ts"
-import { guarded, look } from "../internal/tryGet.ts"
+import { also, callable, checksOf, rejectUnknown } from "../internal/checks.ts"
+import { validOptions } from "../internal/options.ts"
 import { layer as limitersLayer, type Limiters, ResourceLimiters } from "../resources/ResourceLimiters.ts"
-import * as RetryClassifier from "../RetryClassifier.ts"
-import { classifierOf, isRetryStatus } from "./internal/classifyResponse.ts"
+import type * as RetryClassifier from "../RetryClassifier.ts"
+import { classifierOf, classifierOptions } from "./internal/classifyResponse.ts"
 import * as defaults from "./internal/defaults.ts"
-import { defaultHints, type HintReader } from "./internal/hintHeaders.ts"
-import { retrying, type Send, type Settings, withPropagatedHeaders } from "./internal/httpCall.ts"
+import type { HintReader } from "./internal/hintHeaders.ts"
+import { retrying, withPropagatedHeaders } from "./internal/httpCall.ts"
 import { hedging } from "./internal/httpHedge.ts"
+import { hostOf, type Send, type Settings, settingsOf } from "./internal/httpSettings.ts"
 import { withoutProxyRetries } from "./internal/requestSafety.ts"
 
 export { hintOf, isRetryStatus } from "./internal/classifyResponse.ts"
@@ -47,7 +48,7 @@ export {
   hintRetryAfter,
   hintSeconds
 } from "./internal/hintHeaders.ts"
-export type { Send } from "./internal/httpCall.ts"
+export { hostOf, type Send } from "./internal/httpSettings.ts"
 export {
   bodyFactory,
   CurrentRepeatable,
@@ -139,22 +140,6 @@ export interface ResourceOptions extends Options {
 export type PerResource<R> = Exclude<R, Limiters> | ResourceLimiters
 
 /**
- * The host and port of a request, `""` if its URL has none: the usual `resource`.
- *
- * **Example** (A quota and gates for each host)
- *
- * ```ts
- * const perHost = RetryHttp.layer(awsStandard2026, { resource: RetryHttp.hostOf }).pipe(
- *   Layer.provide([FetchHttpClient.layer, ResourceLimiters.layer({ coolDown: {}, limiter: "unlimited" })])
- * )
- * ```
- *
- * @category getters
- * @since 0.1.0
- */
-export const hostOf = ({ url }: HttpClientRequest): string => look(() => new URL(url).host) ?? ""
-
-/**
  * Makes a classifier of responses and of the errors of Effect's HTTP client, also for use outside {@link retry}.
  *
  * **Details**
@@ -181,15 +166,7 @@ export const hostOf = ({ url }: HttpClientRequest): string => look(() => new URL
  */
 export const makeClassifier = (options: ClassifierOptions = {}): RetryClassifier.RetryClassifier => {
   const check = checksOf("RetryHttp.makeClassifier", options)
-  return rejectUnknown(check, options, classifierWith(check, options))
-}
-
-const classifierWith = (check: Checks, { hints = defaultHints, retryStatus = isRetryStatus }: ClassifierOptions) => {
-  check.names.add("hints")
-  if (!(Array.isArray(hints) && hints.every((reader) => typeof reader === "function"))) {
-    check.reject("hints", hints, "an array of functions of a response")
-  }
-  return classifierOf({ hints, retryStatus: callable(check, "retryStatus", retryStatus, "a function of a status") })
+  return classifierOf(validOptions(check, classifierOptions, options))
 }
 
 /**
@@ -200,35 +177,7 @@ const classifierWith = (check: Checks, { hints = defaultHints, retryStatus = isR
  */
 export const classifier: RetryClassifier.RetryClassifier = makeClassifier()
 
-const aClassifier = "a function of a failure"
-
 type AnySchedule<Err, R> = Schedule.Schedule<unknown, unknown, Err, R>
-
-const settingsOf = (options: Options, constructorName: string, lastMillis?: number): Settings => {
-  const check = checksOf(constructorName, options)
-  const { attemptTimeout, classifier, newConnection, resource } = options
-  const own = classifierWith(check, options)
-  also(check, "attemptTimeout", "classifier", "newConnection", "resource")
-  if (classifier !== undefined) callable(check, "classifier", classifier, aClassifier)
-  if (newConnection !== undefined) callable(check, "newConnection", newConnection, "a function of a send")
-  flag(check, "disableProxyRetries", options.disableProxyRetries)
-  const attemptTimeoutMillis = attemptTimeout === undefined
-    ? undefined
-    : check.positiveDuration("attemptTimeout", attemptTimeout)
-  return rejectUnknown(check, options, {
-    classifier: classifier === undefined ? own : RetryClassifier.orElse(classifier, own),
-    attemptTimeoutMillis,
-    lastTimeoutMillis: lastMillis ?? attemptTimeoutMillis,
-    reuseConnection: check.oneOf("reuseConnection", options.reuseConnection ?? "throttling", [
-      "throttling",
-      "always",
-      "never"
-    ]),
-    newConnection,
-    resource: resource && guarded(callable(check, "resource", resource, "a function of a request"), hostOf),
-    hintSpread: check.between("hintSpread", options.hintSpread ?? 0.1, 0, 1)
-  })
-}
 
 const confirming = ({ whileRetryable }: Compiled): Partial<Compiled> =>
   whileRetryable === "off" ? { whileRetryable: "yes" } : {}
@@ -239,8 +188,11 @@ const confirming = ({ whileRetryable }: Compiled): Partial<Compiled> =>
 const asking = (schedule: AnySchedule<unknown, any>): Compiled =>
   changed(compiledIn(schedule, "RetryHttp.retry", "policy"), confirming)
 
-const prepared = <E, R>(self: HttpClient.HttpClient.With<E, R>, options: Options | undefined) =>
-  withPropagatedHeaders(options?.disableProxyRetries === true ? withoutProxyRetries(self) : self)
+const retriedBy = <E, R>(self: HttpClient.HttpClient.With<E, R>, settings: Settings, compiled: Compiled) =>
+  HttpClient.transform(
+    withPropagatedHeaders(settings.disableProxyRetries ? withoutProxyRetries(self) : self),
+    retrying(settings, compiled)
+  )
 
 /**
  * Turns a client into one that retries.
@@ -301,8 +253,7 @@ export const retry: {
     self: HttpClient.HttpClient.With<E, R>,
     policy: Schedule.Schedule<unknown, unknown, Err, R2>,
     options: Options = {}
-  ): any =>
-    HttpClient.transform(prepared(self, options), retrying(settingsOf(options, "RetryHttp.retry"), asking(policy)))
+  ): any => retriedBy(self, settingsOf(options, "RetryHttp.retry"), asking(policy))
 )
 
 /**
@@ -356,7 +307,7 @@ export const hedge: {
   const { classifier: own = classifier, ...options }: HedgeOptions = input
   also(check, "after", "atMost", "cost", "classifier")
   rejectUnknown(check, input)
-  const hedged = hedging(validCall(check, options), callable(check, "classifier", own, aClassifier))
+  const hedged = hedging(validCall(check, options), callable(check, "classifier", own, "a function of a failure"))
   return isFirst
     ? HttpClient.transform(args[0], hedged)
     : <E, R>(self: HttpClient.HttpClient.With<E, R>) => HttpClient.transform(self, hedged)
@@ -380,10 +331,7 @@ const transforming = <R>(
   return withServices(asking(policy), (compiled, made): Transform => {
     const bring = bringing(compiled, made, ResourceLimiters)
     return (self) =>
-      HttpClient.transformResponse(
-        HttpClient.transform(prepared(self, options), retrying(settings, compiled)),
-        Effect.updateContext(bring as any)
-      ) as any
+      HttpClient.transformResponse(retriedBy(self, settings, compiled), Effect.updateContext(bring as any)) as any
   })
 }
 

@@ -49,6 +49,8 @@ export const checks = (constructorName: string, path = "") => {
     reject,
     /** The options that are known: those that were checked. */
     names,
+    /** A number that is valid, or what else is expected. */
+    number: check<number>,
     /** A finite number of at least 0. */
     amount: check<number>("a finite number of at least 0", isAmount),
     /** A finite number above 0. */
@@ -106,7 +108,7 @@ export const also = (check: Checks, ...names: ReadonlyArray<string>): void => {
 
 /** A number above 0 and below 1. */
 export const inside = (check: Checks, field: string, value: number): number =>
-  value > 0 && value < 1 ? check.amount(field, value) : check.reject(field, value, "a number above 0 and below 1")
+  check.number("a number above 0 and below 1", (n) => n > 0 && n < 1)(field, value)
 
 /** True or false, by default false. */
 export const flag = (check: Checks, field: string, value: boolean = false): boolean => {

@@ -11,11 +11,7 @@ export const counted = (number: number): string | number => number === Infinity 
 
 /** An argument of a policy that has no JSON form and shows as a name: a function, a schedule, a gate. */
 export class Opaque {
-  private readonly name: string
-
-  constructor(readonly value: unknown, private readonly code: string, name = code) {
-    this.name = name
-  }
+  constructor(readonly value: unknown, private readonly code: string, private readonly name = code) {}
 
   toString(): string {
     return this.code

@@ -11,11 +11,8 @@ const unwrapped = <A>(wrapped: Config.Wrap<A>): Effect.Effect<A, Config.ConfigEr
   if (Effect.isEffect(wrapped)) return wrapped as Config.Config<A>
   // The constructor rejects it.
   if (!isObject(wrapped)) return Effect.succeed(wrapped as A)
-  const fields = Object.entries<Config.Wrap<unknown>>(wrapped as {})
-  return Effect.all(Object.fromEntries(fields.map(([name, field]) => [name, unwrapped(field)]))) as Effect.Effect<
-    any,
-    any
-  >
+  const fields = Object.entries<Config.Wrap<unknown>>(wrapped as {}).map(([name, field]) => [name, unwrapped(field)])
+  return Effect.all(Object.fromEntries(fields)) as any
 }
 
 /** Makes something from options that come from configuration. An exception of its constructor becomes a typed error. */

@@ -36,18 +36,17 @@ export type Valid<Options> = {
   ]: Options[K] extends Option<any, any, infer Out> ? Out : never
 }
 
-const numeric =
-  <Kind extends "amount" | "positive">(kind: Kind) => (otherwise?: number): Option<Kind, number, number> => ({
-    kind,
-    otherwise,
-    read: (check, field, value) => check[kind](field, value, otherwise)
-  })
+const option = <Kind extends string, In, Out>(
+  kind: Kind,
+  about: Pick<Option<Kind, In, Out>, "least" | "most" | "of" | "otherwise">,
+  read: Option<Kind, In, Out>["read"]
+): Option<Kind, In, Out> => ({ kind, ...about, read })
 
-const timed = <Kind extends Time>(kind: Kind) => (otherwise?: number): Option<Kind, Duration.Input, number> => ({
-  kind,
-  otherwise,
-  read: (check, field, value) => check[kind](field, value, otherwise)
-})
+const numeric = <Kind extends "amount" | "positive">(kind: Kind) => (otherwise?: number) =>
+  option(kind, { otherwise }, (check, field, value?: number) => check[kind](field, value, otherwise))
+
+const timed = <Kind extends Time>(kind: Kind) => (otherwise?: number) =>
+  option(kind, { otherwise }, (check, field, value?: Duration.Input) => check[kind](field, value, otherwise))
 
 /** A finite number of at least 0. */
 export const amount = /* @__PURE__ */ numeric("amount")
@@ -62,21 +61,16 @@ export const duration = /* @__PURE__ */ timed("duration")
 export const positiveDuration = /* @__PURE__ */ timed("positiveDuration")
 
 /** A whole number of at least `least`, or `Infinity`. */
-export const count = (least: number, otherwise?: number): Option<"count", number, number> => ({
-  kind: "count",
-  least,
-  otherwise,
-  read: (check, field, value) => check.count(field, value, least, otherwise)
-})
+export const count = (least: number, otherwise?: number) =>
+  option("count", { least, otherwise }, (check, field, value?: number) => check.count(field, value, least, otherwise))
 
 /** A number of a range. */
-export const between = (least: number, most: number, otherwise: number): Option<"between", number, number> => ({
-  kind: "between",
-  least,
-  most,
-  otherwise,
-  read: (check, field, value = otherwise) => check.between(field, value, least, most)
-})
+export const between = (least: number, most: number, otherwise: number) =>
+  option(
+    "between",
+    { least, most, otherwise },
+    (check, field, value: number = otherwise) => check.between(field, value, least, most)
+  )
 
 /** A finite number of at least 1. */
 export const factor = (otherwise: number) => between(1, Number.MAX_VALUE, otherwise)
@@ -85,64 +79,41 @@ export const factor = (otherwise: number) => between(1, Number.MAX_VALUE, otherw
 export const share = (otherwise: number) => between(0, 1, otherwise)
 
 /** A number above 0 and below 1. */
-export const fraction = (otherwise?: number): Option<"fraction", number, number> => ({
-  kind: "fraction",
-  otherwise,
-  read: (check, field, value = otherwise!) => inside(check, field, value)
-})
+export const fraction = (otherwise?: number) =>
+  option("fraction", { otherwise }, (check, field, value: number = otherwise!) => inside(check, field, value))
 
 /** A number above 0, at most 1. */
-export const weight = (otherwise: number): Option<"weight", number, number> => ({
-  kind: "weight",
-  otherwise,
-  read: (check, field, value = otherwise) =>
-    value > 0 && value <= 1 ? check.amount(field, value) : check.reject(field, value, "a number above 0, at most 1")
-})
+export const weight = (otherwise: number) =>
+  option(
+    "weight",
+    { otherwise },
+    (check, field, value?: number) =>
+      check.number("a number above 0, at most 1", (n) => n > 0 && n <= 1)(field, value, otherwise)
+  )
 
 /** A whole number of a range. */
-export const whole = (least: number, most: number, otherwise: number): Option<"whole", number, number> => ({
-  kind: "whole",
-  least,
-  most,
-  otherwise,
-  read: (check, field, value = otherwise) =>
-    Number.isInteger(value) && value >= least && value <= most
-      ? check.amount(field, value)
-      : check.reject(field, value, `a whole number from ${least} to ${most}`)
-})
+export const whole = (least: number, most: number, otherwise: number) =>
+  option("whole", { least, most, otherwise }, (check, field, value?: number) => {
+    const isValid = (n: number) => Number.isInteger(n) && n >= least && n <= most
+    return check.number(`a whole number from ${least} to ${most}`, isValid)(field, value, otherwise)
+  })
 
 /** One of a few words: by default the first. */
-export const word = <const A extends string>(...of: readonly [A, ...ReadonlyArray<A>]): Option<"word", A, A> => ({
-  kind: "word",
-  of,
-  otherwise: of[0],
-  read: (check, field, value) => check.oneOf(field, value, of, of[0])
-})
+export const word = <const A extends string>(...of: readonly [A, ...ReadonlyArray<A>]) =>
+  option("word", { of, otherwise: of[0] }, (check, field, value?: A) => check.oneOf(field, value, of, of[0]))
 
 /** True or false. */
-export const flag = (otherwise = false): Option<"flag", boolean, boolean> => ({
-  kind: "flag",
-  otherwise,
-  read: (check, field, value = otherwise) => checkFlag(check, field, value)
-})
+export const flag = (otherwise = false) =>
+  option("flag", { otherwise }, (check, field, value: boolean = otherwise) => checkFlag(check, field, value))
 
 /** A function of the user's. Its module answers where it throws. */
-export const functionOf = <F extends (a: any, b: any) => unknown>(
-  expected: string,
-  otherwise: F
-): Option<"callback", F, F> => ({
-  kind: "callback",
-  otherwise,
-  read: (check, field, value = otherwise) => callable(check, field, value, expected)
-})
+export const functionOf = <F extends (a: any, b: any) => unknown>(expected: string, otherwise?: F) =>
+  option("callback", { otherwise }, (check, field, value = otherwise) => callable(check, field, value as F, expected))
 
 /** A function of the user's, by default of an outcome. Where it throws, the default answers. */
-export const callback = <F extends (a: any, b: any) => unknown>(
-  otherwise: F,
-  expected = "a function of an outcome"
-): Option<"callback", F, F> => {
-  const option = functionOf(expected, otherwise)
-  return { ...option, read: (check, field, value) => guarded(option.read(check, field, value), otherwise) }
+export const callback = <F extends (a: any, b: any) => unknown>(otherwise: F, expected = "a function of an outcome") => {
+  const { read } = functionOf(expected, otherwise)
+  return option("callback", { otherwise }, (check, field, value?: F) => guarded(read(check, field, value), otherwise))
 }
 
 /** What only code can set. Its module checks it. */

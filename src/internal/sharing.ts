@@ -138,21 +138,16 @@ export const watched = <A, E, R>(
   make: Effect.Effect<A, E, R>,
   left: (service: A, clock: Clock.Clock) => number
 ): Effect.Effect<A, E, R | Scope.Scope> =>
-  Effect.flatMap(make, (service) =>
+  Effect.tap(make, (service) =>
     Effect.withFiber((born) => {
       const clock = clockOf(born)
       const [whole, bornMillis] = [left(service, clock), monotonicMillis(clock)]
-      return Effect.as(
-        Effect.addFinalizer(() =>
-          Effect.withFiber(({ context }) =>
-            Effect.sync(() => {
-              const livedMillis = monotonicMillis(clock) - bornMillis
-              warnUnshared(context, clock, cure(name), { lost: whole - left(service, clock), whole, livedMillis })
-            })
-          )
-        ),
-        service
-      )
+      const ended = Effect.withFiber(({ context }) => {
+        const livedMillis = monotonicMillis(clock) - bornMillis
+        warnUnshared(context, clock, cure(name), { lost: whole - left(service, clock), whole, livedMillis })
+        return Effect.void
+      })
+      return Effect.addFinalizer(() => ended)
     }))
 
 export const watchedQuota = <A extends { readonly store: RetryQuotaStore }, E, R>(

@@ -5,21 +5,16 @@ import { empty, type HttpClientRequest, makeWith, toUrl } from "effect/http/Http
 import { type HttpClientResponse, TypeId as ResponseTypeId } from "effect/http/HttpClientResponse"
 import * as Option from "effect/Option"
 import { infoOfKind, kindOf } from "../../internal/classification/answer.ts"
-import {
-  causesOf,
-  fetchRefusals,
-  isFinalCause,
-  isNeverSent,
-  isTimeout
-} from "../../internal/classification/errorCodes.ts"
+import * as codes from "../../internal/classification/errorCodes.ts"
 import { hintOfValue } from "../../internal/classification/resource.ts"
 import { hasKey, isRedirected, isRetryStatus as isWorthARetry } from "../../internal/classification/wire.ts"
 import { wallMillis } from "../../internal/clock.ts"
+import * as Options from "../../internal/options.ts"
 import { get, look, short } from "../../internal/tryGet.ts"
 import { classify, defaultClassifier, type RetryClassifier } from "../../RetryClassifier.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
 import type { Outcome } from "../../SendGate.ts"
-import { answerOf, type HintReader, readHint } from "./hintHeaders.ts"
+import { answerOf, defaultHints, type HintReader, readHint } from "./hintHeaders.ts"
 import { isRepeatable } from "./requestSafety.ts"
 
 /**
@@ -89,12 +84,6 @@ export const hintOf =
     return readHint(readers, value, wallMillis()) ?? byDefault(value)
   }
 
-/** Options of a classifier of HTTP failures. */
-export interface ClassifierSettings {
-  readonly hints: ReadonlyArray<HintReader>
-  readonly retryStatus: (status: number) => boolean
-}
-
 type Info = Option.Option<RetryInfo.RetryInfo>
 
 const notRetryable: Info = Option.some(RetryInfo.notRetryable)
@@ -107,14 +96,29 @@ const notRetryable: Info = Option.some(RetryInfo.notRetryable)
  */
 export const isRetryStatus: (status: number) => boolean = isWorthARetry
 
+const readers: Options.Option<"readers", ReadonlyArray<HintReader>, ReadonlyArray<HintReader>> = {
+  kind: "readers",
+  read: (check, field, value = defaultHints) => {
+    check.names.add(field)
+    return Array.isArray(value) && value.every((reader) => typeof reader === "function")
+      ? value
+      : check.reject(field, value, "an array of functions of a response")
+  }
+}
+
+/** Options of a classifier of HTTP failures. */
+export const classifierOptions = {
+  hints: readers,
+  retryStatus: Options.functionOf("a function of a status", isRetryStatus)
+}
+
+type ClassifierSettings = Options.Valid<typeof classifierOptions>
+
 /** Whether a value is a response of Effect's HTTP client. */
 export const isResponse = (u: unknown): u is HttpClientResponse => get(u, ResponseTypeId) === ResponseTypeId
 
 /** Whether it may be a failure: what has no readable status is none. */
 export const mayFail = (response: unknown): boolean => (get(response, "status") as number) >= 400
-
-const safetyOf = (request: HttpClientRequest, neverProcessed: boolean): RetryInfo.Safety =>
-  neverProcessed || isRepeatable(request) ? "Yes" : "Maybe"
 
 /** Whether a response is to another request than was sent: of `XMLHttpRequest`, that alone shows a redirect. */
 const isFromElsewhere = ({ request, url }: HttpClientResponse): boolean => {
@@ -148,14 +152,15 @@ const ofResponse = (settings: ClassifierSettings, response: HttpClientResponse):
 
 /** Of an error without a code, only the message says that `fetch` has refused the request. */
 const isRefused = (error: unknown): boolean =>
-  typeof get(error, "code") !== "string" && fetchRefusals.some((words) => words.test(short(get(error, "message"))))
+  typeof get(error, "code") !== "string" &&
+  codes.fetchRefusals.some((words) => words.test(short(get(error, "message"))))
 
 const ofTransport = (request: HttpClientRequest, cause: unknown): RetryInfo.RetryInfo => {
-  const causes = causesOf(cause)
-  if (causes.some((error) => isFinalCause(error) || isRefused(error))) return RetryInfo.notRetryable
+  const causes = codes.causesOf(cause)
+  if (causes.some((error) => codes.isFinalCause(error) || isRefused(error))) return RetryInfo.notRetryable
   return RetryInfo.make({
-    safety: safetyOf(request, isNeverSent(cause)),
-    timeout: causes.some(isTimeout)
+    safety: isRepeatable(request) || codes.isNeverSent(cause) ? "Yes" : "Maybe",
+    timeout: causes.some(codes.isTimeout)
   })
 }
 

@@ -20,75 +20,47 @@ import { withoutGates } from "../../resources/internal/resourceGates.ts"
 import * as ResourceLimiters from "../../resources/ResourceLimiters.ts"
 import { CurrentClassifier, type RetryClassifier } from "../../RetryClassifier.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
-import { combine, CurrentObserver, observerOf, type RetryObserver } from "../../RetryObserver.ts"
+import { combine, CurrentObserver, observerOf } from "../../RetryObserver.ts"
 import { discard, isWorthReading, readAhead } from "./bufferedBody.ts"
 import { inside, isResponse, mayFail, timedOut } from "./classifyResponse.ts"
+import type { Send, Settings } from "./httpSettings.ts"
 import { isOneShot, isRepeatable } from "./requestSafety.ts"
-
-/**
- * The sending of a request, until its response has begun.
- *
- * @category models
- * @since 0.1.0
- */
-export type Send<E, R> = Effect.Effect<HttpClientResponse, E, R>
-
-/** Options of a client that retries. */
-export interface Settings {
-  readonly classifier: RetryClassifier
-  readonly attemptTimeoutMillis: number | undefined
-  /** Of an attempt that none can follow. */
-  readonly lastTimeoutMillis: number | undefined
-  readonly reuseConnection: "throttling" | "always" | "never"
-  readonly newConnection: (<E, R>(send: Send<E, R>) => Send<E, R>) | undefined
-  readonly hintSpread: number
-  readonly resource: ((request: HttpClientRequest) => string) | undefined
-}
 
 const now = (fiber = Fiber.getCurrent()!): number => monotonicMillis(clockOf(fiber))
 
 /** One call: the attempts at one request. */
 class HttpCall {
   /** The classifier around the call: for errors outside HTTP, and for vetoes. */
-  private readonly outer: RetryClassifier
-  private readonly classify: RetryClassifier
-  readonly observer: RetryObserver
+  private readonly outer = this.fiber.getRef(CurrentClassifier)
+  private readonly classify = inside(this.settings.classifier, this.outer)
+  readonly observer = observerOf(this.fiber.context)
   /** Whether the policy retries failures that are only `"Maybe"` safe. */
-  private readonly retriesMaybe: boolean
+  private readonly retriesMaybe = this.compiled.whileRetryable === "maybe"
+  private readonly oneShot = isOneShot(this.request.body)
   private sends = 0
   private failure: unknown = undefined
   private info: Option.Option<RetryInfo.RetryInfo> = Option.none()
   /** The response that the attempt failed with; `undefined` if it failed with an error. */
   private response: HttpClientResponse | undefined = undefined
-  private readonly oneShot: boolean
+  /** The response of the failure, until it is discarded. */
+  private held: HttpClientResponse | undefined = undefined
   /** When the call and the attempt are out of time, in milliseconds of the monotonic clock. */
-  private readonly deadlineAtMillis: number
+  private readonly deadlineAtMillis = now(this.fiber) + limitsOf(this.compiled).deadlineMillis
   private untilMillis = Infinity
   private bodyForbids = false
-  private isDropped = false
-  private reuse = true
 
   constructor(
     private readonly settings: Settings,
-    compiled: Compiled,
+    private readonly compiled: Compiled,
     private readonly request: HttpClientRequest,
-    fiber: AnyFiber
-  ) {
-    this.retriesMaybe = compiled.whileRetryable === "maybe"
-    this.outer = fiber.getRef(CurrentClassifier)
-    this.classify = inside(settings.classifier, this.outer)
-    this.observer = observerOf(fiber.context)
-    this.oneShot = isOneShot(request.body)
-    this.deadlineAtMillis = now(fiber) + limitsOf(compiled).deadlineMillis
-  }
+    private readonly fiber: AnyFiber
+  ) {}
 
   /** One attempt: a response that is a failure becomes an error. */
   attempt<E, R>(send: Send<E, R>): Effect.Effect<HttpClientResponse, E | HttpClientError | HttpClientResponse, R> {
     return Effect.suspend(() => {
       const resends = this.sends++
-      this.response = undefined
-      this.failure = undefined
-      this.isDropped = false
+      this.response = this.held = this.failure = undefined
       const { newConnection } = this.settings
       const fresh = resends > 0 && !this.reuse ? newConnection?.(send) : undefined
       const plain = this.timely(Effect.isEffect(fresh) ? fresh : send).pipe(
@@ -129,7 +101,7 @@ class HttpCall {
 
   private readonly judged = (response: HttpClientResponse): Effect.Effect<HttpClientResponse, HttpClientResponse> => {
     if (Option.isNone(this.facts(response))) return Effect.succeed(response)
-    this.response = response
+    this.response = this.held = response
     return Effect.fail(response)
   }
 
@@ -140,6 +112,7 @@ class HttpCall {
     if (!isResponse(failure) || Option.isSome(info)) {
       this.failure = failure
       this.info = info
+      this.held = isHttpClientError(failure) ? failure.response : undefined
     }
     return info
   }
@@ -152,7 +125,7 @@ class HttpCall {
     this.bodyForbids = retried && this.oneShot
     const retryAfter = info.retryAfter === undefined || hintSpread === 0
       ? info.retryAfter
-      : Duration.times(info.retryAfter, 1 + hintSpread * this.random())
+      : Duration.times(info.retryAfter, 1 + hintSpread * Fiber.getCurrent()!.getRef(Random.Random).nextDoubleUnsafe())
     return RetryInfo.make({ ...info, safety: this.bodyForbids ? "No" : safety, retryAfter })
   }
 
@@ -162,17 +135,15 @@ class HttpCall {
     return failed.method === this.request.method || isRepeatable(this.request)
   }
 
-  private random(): number {
-    return Fiber.getCurrent()!.getRef(Random.Random).nextDoubleUnsafe()
+  /** Whether a retry may use the connection of the failed attempt. */
+  private get reuse(): boolean {
+    const { reuseConnection } = this.settings
+    const throttled = Option.isSome(this.info) && this.info.value.throttling
+    return reuseConnection === "always" || (reuseConnection === "throttling" && throttled)
   }
 
   /** A retry is decided: the response of the previous attempt is no longer needed. */
-  readonly retrying = (): Effect.Effect<void> => {
-    const { reuseConnection } = this.settings
-    const throttled = Option.isSome(this.info) && this.info.value.throttling
-    this.reuse = reuseConnection === "always" || (reuseConnection === "throttling" && throttled)
-    return this.dropped(this.reuse)
-  }
+  readonly retrying = (): Effect.Effect<void> => this.dropped(this.reuse)
 
   /** The end of the call: the last response is the result, as without retries; an error stays unchanged. */
   complete<E>(failure: E | HttpClientResponse): Effect.Effect<HttpClientResponse, E> {
@@ -191,13 +162,10 @@ class HttpCall {
   }
 
   private dropped(reuse: boolean): Effect.Effect<void> {
-    const { failure, response } = this
-    const held = response ?? (isHttpClientError(failure) ? failure.response : undefined)
-    if (held === undefined) return Effect.void
     return Effect.uninterruptible(Effect.suspend(() => {
-      if (this.isDropped) return Effect.void
-      this.isDropped = true
-      return discard(held, reuse)
+      const { held } = this
+      this.held = undefined
+      return held === undefined ? Effect.void : discard(held, reuse)
     }))
   }
 }

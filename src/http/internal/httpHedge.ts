@@ -7,7 +7,7 @@ import { type HedgeOptions, hedging as race } from "../../hedge/internal/race.ts
 import { classify, CurrentClassifier, type RetryClassifier } from "../../RetryClassifier.ts"
 import { discard } from "./bufferedBody.ts"
 import { inside, isResponse, mayFail } from "./classifyResponse.ts"
-import type { Send } from "./httpCall.ts"
+import type { Send } from "./httpSettings.ts"
 import { isOneShot, isRepeatable } from "./requestSafety.ts"
 
 /** Closes the unread response of a send. */

@@ -9,6 +9,7 @@ import type * as Predicate from "effect/Predicate"
 import * as Stream from "effect/Stream"
 import { also, callable, checksOf, rejectUnknown } from "../../internal/checks.ts"
 import { isReader, isRepeatable as isShown, keyHeader } from "../../internal/classification/wire.ts"
+import { look } from "../../internal/tryGet.ts"
 
 const repeatableBodies = new WeakSet<HttpBody.HttpBody>()
 
@@ -109,18 +110,13 @@ export const idempotencyKey = (
   const make = callable(check, "make", options.make ?? (() => crypto.randomUUID()))
   rejectUnknown(check, options)
   return HttpClient.mapRequest((request) =>
-    isShown(request)
-      ? request
-      : HttpClientRequest.setHeader(request, keyHeader, make(request))
+    isShown(request) ? request : HttpClientRequest.setHeader(request, keyHeader, make(request))
   )
 }
 
 /** Tells Envoy and Linkerd not to retry. Source: Envoy, "HTTP header manipulation"; Linkerd, "Retries". */
-export const withoutProxyRetries: <E, R>(
-  self: HttpClient.HttpClient.With<E, R>
-) => HttpClient.HttpClient.With<E, R> = HttpClient.mapRequest(
-  HttpClientRequest.setHeaders({ "x-envoy-max-retries": "0", "l5d-retry-limit": "0" })
-)
+export const withoutProxyRetries: <E, R>(self: HttpClient.HttpClient.With<E, R>) => HttpClient.HttpClient.With<E, R> =
+  HttpClient.mapRequest(HttpClientRequest.setHeaders({ "x-envoy-max-retries": "0", "l5d-retry-limit": "0" }))
 
 /**
  * Which requests can be sent twice although their method does not say so. Default: none. A predicate that throws marks
@@ -138,10 +134,10 @@ export const withoutProxyRetries: <E, R>(
  * @category services
  * @since 0.1.0
  */
-export const CurrentRepeatable: Context.Reference<Predicate.Predicate<HttpClientRequest.HttpClientRequest>> = Context
-  .Reference<
-    Predicate.Predicate<HttpClientRequest.HttpClientRequest>
-  >("effect-retry/RetryHttp/CurrentRepeatable", { defaultValue: () => constFalse })
+export const CurrentRepeatable = Context.Reference<Predicate.Predicate<HttpClientRequest.HttpClientRequest>>(
+  "effect-retry/RetryHttp/CurrentRepeatable",
+  { defaultValue: () => constFalse }
+)
 
 /**
  * Declares that every request of the effect can be sent twice, whatever its method.
@@ -154,14 +150,6 @@ export const repeatable: <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effec
   constTrue
 )
 
-const isDeclaredSafe = (request: HttpClientRequest.HttpClientRequest): boolean => {
-  try {
-    return Fiber.getCurrent()?.getRef(CurrentRepeatable)(request) === true
-  } catch {
-    return false
-  }
-}
-
 /** Whether the request can safely be sent twice. */
 export const isRepeatable = (request: HttpClientRequest.HttpClientRequest): boolean =>
-  isShown(request) || isDeclaredSafe(request)
+  isShown(request) || look(() => Fiber.getCurrent()?.getRef(CurrentRepeatable)(request)) === true
