@@ -34,10 +34,7 @@ import type * as RetryClassifier from "../RetryClassifier.ts"
 import { classifierOf, classifierOptions } from "./internal/classifyResponse.ts"
 import * as defaults from "./internal/defaults.ts"
 import type { HintReader } from "./internal/hintHeaders.ts"
-import { retrying, withPropagatedHeaders } from "./internal/httpCall.ts"
-import { hedging } from "./internal/httpHedge.ts"
-import { hostOf, type Send, type Settings, settingsOf } from "./internal/httpSettings.ts"
-import { withoutProxyRetries } from "./internal/requestSafety.ts"
+import { hedging, hostOf, retried, type Send, settingsOf } from "./internal/httpCall.ts"
 
 export { hintOf, isRetryStatus } from "./internal/classifyResponse.ts"
 export {
@@ -48,7 +45,7 @@ export {
   hintRetryAfter,
   hintSeconds
 } from "./internal/hintHeaders.ts"
-export { hostOf, type Send } from "./internal/httpSettings.ts"
+export { hostOf, type Send } from "./internal/httpCall.ts"
 export {
   bodyFactory,
   CurrentRepeatable,
@@ -179,20 +176,13 @@ export const classifier: RetryClassifier.RetryClassifier = makeClassifier()
 
 type AnySchedule<Err, R> = Schedule.Schedule<unknown, unknown, Err, R>
 
-const confirming = ({ whileRetryable }: Compiled): Partial<Compiled> =>
-  whileRetryable === "off" ? { whileRetryable: "yes" } : {}
-
 /**
  * The schedule as a policy that checks whether a failure is retryable: one that does not would resend a consumed body.
  */
 const asking = (schedule: AnySchedule<unknown, any>): Compiled =>
-  changed(compiledIn(schedule, "RetryHttp.retry", "policy"), confirming)
-
-const retriedBy = <E, R>(self: HttpClient.HttpClient.With<E, R>, settings: Settings, compiled: Compiled) =>
-  HttpClient.transform(
-    withPropagatedHeaders(settings.disableProxyRetries ? withoutProxyRetries(self) : self),
-    retrying(settings, compiled)
-  )
+  changed(compiledIn(schedule, "RetryHttp.retry", "policy"), ({ whileRetryable }) => ({
+    whileRetryable: whileRetryable === "off" ? "yes" : whileRetryable
+  }))
 
 /**
  * Turns a client into one that retries.
@@ -249,11 +239,8 @@ export const retry: {
   ): HttpClient.HttpClient.With<E | HttpClientError | Err, R | R2>
 } = dual(
   (args) => HttpClient.isHttpClient(args[0]),
-  <E, R, Err, R2>(
-    self: HttpClient.HttpClient.With<E, R>,
-    policy: Schedule.Schedule<unknown, unknown, Err, R2>,
-    options: Options = {}
-  ): any => retriedBy(self, settingsOf(options, "RetryHttp.retry"), asking(policy))
+  (self: HttpClient.HttpClient, policy: AnySchedule<unknown, any>, options: Options = {}): any =>
+    retried(self, settingsOf(options, "RetryHttp.retry"), asking(policy))
 )
 
 /**
@@ -308,9 +295,8 @@ export const hedge: {
   also(check, "after", "atMost", "cost", "classifier")
   rejectUnknown(check, input)
   const hedged = hedging(validCall(check, options), callable(check, "classifier", own, "a function of a failure"))
-  return isFirst
-    ? HttpClient.transform(args[0], hedged)
-    : <E, R>(self: HttpClient.HttpClient.With<E, R>) => HttpClient.transform(self, hedged)
+  const transformed = (self: HttpClient.HttpClient) => HttpClient.transform(self, hedged)
+  return isFirst ? transformed(args[0]) : transformed
 }
 
 /**
@@ -331,7 +317,7 @@ const transforming = <R>(
   return withServices(asking(policy), (compiled, made): Transform => {
     const bring = bringing(compiled, made, ResourceLimiters)
     return (self) =>
-      HttpClient.transformResponse(retriedBy(self, settings, compiled), Effect.updateContext(bring as any)) as any
+      HttpClient.transformResponse(retried(self, settings, compiled), Effect.updateContext(bring as any)) as any
   })
 }
 

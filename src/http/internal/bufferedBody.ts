@@ -31,7 +31,7 @@ const aborted = (response: HttpClientResponse): Effect.Effect<unknown> =>
  * slowly must not delay an interruption.
  */
 export const discard = (response: HttpClientResponse, reuse: boolean): Effect.Effect<void> => {
-  const close = closeOf(response)
+  const close = closes.get(response)
   const closed = close ?? aborted(response)
   const gone = reuse && close === undefined
     ? Effect.catchCause(Effect.suspend(() => drained(response)), () => closed)
@@ -47,10 +47,8 @@ const maxMillis = 1000
 
 const json = /^application\/(?:[\w.+-]+\+)?json\b/i
 
+/** What stops reading a body that is read before the caller asks for it. */
 const closes = new WeakMap<HttpClientResponse, Effect.Effect<void>>()
-
-/** Stops reading a body that is read before the caller asks for it; `undefined` if none is. */
-const closeOf = (response: HttpClientResponse): Effect.Effect<void> | undefined => closes.get(response)
 
 /** Whether the body may say more than the status: that there is no credit, or that a pattern looks malicious. */
 export const isWorthReading = ({ headers, status }: HttpClientResponse): boolean =>

@@ -55,11 +55,6 @@ export const timedOut = (request: HttpClientRequest, millis: number): HttpClient
 const wholeOf = (failure: unknown): unknown =>
   typeof failure === "object" && failure !== null ? wholes.get(failure) ?? failure : failure
 
-const byDefault = (value: unknown): Duration.Duration | undefined => {
-  const millis = hintOfValue(value, wallMillis)
-  return millis === undefined ? undefined : Duration.millis(millis)
-}
-
 /**
  * The `hint` of a `CoolDown` for services with their own headers: the facts decide for a failure, the readers for any
  * other response, before what `CoolDown` itself reads.
@@ -81,7 +76,8 @@ const byDefault = (value: unknown): Duration.Duration | undefined => {
 export const hintOf =
   (readers: ReadonlyArray<HintReader>) => ({ info, value }: Outcome): Duration.Duration | undefined => {
     if (info !== undefined || !isResponse(value)) return info?.retryAfter
-    return readHint(readers, value, wallMillis()) ?? byDefault(value)
+    const millis = hintOfValue(value, wallMillis)
+    return readHint(readers, value, wallMillis()) ?? (millis === undefined ? undefined : Duration.millis(millis))
   }
 
 type Info = Option.Option<RetryInfo.RetryInfo>
@@ -164,18 +160,10 @@ const ofTransport = (request: HttpClientRequest, cause: unknown): RetryInfo.Retr
   })
 }
 
-const ofError = (settings: ClassifierSettings, { reason }: HttpClientError): Info => {
-  switch (reason._tag) {
-    case "TransportError":
-      return Option.some(ofTransport(reason.request, reason.cause))
-    case "StatusCodeError":
-      return ofResponse(settings, reason.response)
-    case "EmptyBodyError":
-    case "DecodeError":
-      return Option.orElse(ofResponse(settings, reason.response), () => notRetryable)
-    default:
-      return notRetryable
-  }
+const ofError = (settings: ClassifierSettings, { reason, response }: HttpClientError): Info => {
+  if (reason._tag === "TransportError") return Option.some(ofTransport(reason.request, reason.cause))
+  const info = response === undefined ? Option.none() : ofResponse(settings, response)
+  return reason._tag === "StatusCodeError" ? info : Option.orElse(info, () => notRetryable)
 }
 
 /** The classifier of responses and of the errors of Effect's HTTP client; it knows nothing else. */

@@ -12,19 +12,77 @@ import * as Random from "effect/Random"
 import { type Compiled, limitsOf } from "../../engine/compiled.ts"
 import { environmentOf } from "../../engine/environment.ts"
 import { retrying as loop } from "../../engine/loop.ts"
+import { Hedge } from "../../hedge/Hedge.ts"
+import { type HedgeOptions, hedging as race } from "../../hedge/internal/race.ts"
+import { checksOf } from "../../internal/checks.ts"
 import { clockOf, monotonicMillis } from "../../internal/clock.ts"
+import * as Options from "../../internal/options.ts"
 import { headersIn, remainingIn } from "../../internal/propagation.ts"
 import type { AnyContext, AnyFiber } from "../../internal/shared.ts"
-import { look } from "../../internal/tryGet.ts"
+import { guarded, look } from "../../internal/tryGet.ts"
 import { withoutGates } from "../../resources/internal/resourceGates.ts"
 import * as ResourceLimiters from "../../resources/ResourceLimiters.ts"
-import { CurrentClassifier, type RetryClassifier } from "../../RetryClassifier.ts"
+import { classify, CurrentClassifier, orElse, type RetryClassifier } from "../../RetryClassifier.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
 import { combine, CurrentObserver, observerOf } from "../../RetryObserver.ts"
 import { discard, isWorthReading, readAhead } from "./bufferedBody.ts"
-import { inside, isResponse, mayFail, timedOut } from "./classifyResponse.ts"
-import type { Send, Settings } from "./httpSettings.ts"
-import { isOneShot, isRepeatable } from "./requestSafety.ts"
+import { classifierOf, classifierOptions, inside, isResponse, mayFail, timedOut } from "./classifyResponse.ts"
+import { isOneShot, isRepeatable, withoutProxyRetries } from "./requestSafety.ts"
+
+/**
+ * The sending of a request, until its response has begun.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Send<E, R> = Effect.Effect<HttpClientResponse, E, R>
+
+/**
+ * The host and port of a request, `""` if its URL has none: the usual `resource`.
+ *
+ * **Example** (A quota and gates for each host)
+ *
+ * ```ts
+ * const perHost = RetryHttp.layer(awsStandard2026, { resource: RetryHttp.hostOf }).pipe(
+ *   Layer.provide([FetchHttpClient.layer, ResourceLimiters.layer({ coolDown: {}, limiter: "unlimited" })])
+ * )
+ * ```
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const hostOf = ({ url }: HttpClientRequest): string => look(() => new URL(url).host) ?? ""
+
+/** Options of a client that retries. */
+const clientOptions = {
+  ...classifierOptions,
+  attemptTimeout: Options.optional(Options.positiveDuration()),
+  classifier: Options.optional(Options.functionOf<RetryClassifier>("a function of a failure")),
+  newConnection: Options.optional(Options.functionOf<<E, R>(send: Send<E, R>) => Send<E, R>>("a function of a send")),
+  resource: Options.optional(Options.functionOf<(request: HttpClientRequest) => string>("a function of a request")),
+  disableProxyRetries: Options.flag(),
+  reuseConnection: Options.word("throttling", "always", "never"),
+  hintSpread: Options.share(0.1)
+}
+
+export type Settings = ReturnType<typeof settingsOf>
+
+/** `lastMillis`: how long an attempt may take that none can follow, if that is longer. */
+export const settingsOf = (
+  options: Options.Inputs<typeof clientOptions>,
+  constructorName: string,
+  lastMillis?: number
+) => {
+  const valid = Options.validOptions(checksOf(constructorName, options), clientOptions, options)
+  const { attemptTimeoutMillis, classifier, resource } = valid
+  const own = classifierOf(valid)
+  return {
+    ...valid,
+    classifier: classifier === undefined ? own : orElse(classifier, own),
+    lastTimeoutMillis: lastMillis ?? attemptTimeoutMillis,
+    resource: resource && guarded(resource, hostOf)
+  }
+}
 
 const now = (fiber = Fiber.getCurrent()!): number => monotonicMillis(clockOf(fiber))
 
@@ -72,16 +130,13 @@ class HttpCall {
     })
   }
 
-  /** Whether no attempt can follow one that may have been processed. */
-  private isLast(): boolean {
-    return this.oneShot || !(this.retriesMaybe || isRepeatable(this.request))
-  }
-
   /** Limits an attempt to its timeout, and, if calls are propagated, to the deadline. */
   private timely<E, R>(send: Send<E, R>): Send<E | HttpClientError, R> {
     return Effect.contextWith((context: Context.Context<R>) => {
       const { attemptTimeoutMillis, lastTimeoutMillis } = this.settings
-      const timeoutMillis = this.isLast() ? lastTimeoutMillis : attemptTimeoutMillis
+      /** Whether no attempt can follow one that may have been processed. */
+      const isLast = this.oneShot || !(this.retriesMaybe || isRepeatable(this.request))
+      const timeoutMillis = isLast ? lastTimeoutMillis : attemptTimeoutMillis
       const millis = Math.min(timeoutMillis ?? Infinity, remainingIn(context as AnyContext))
       this.untilMillis = Math.min(this.deadlineAtMillis, now() + millis)
       if (millis === Infinity) return send
@@ -136,14 +191,11 @@ class HttpCall {
   }
 
   /** Whether a retry may use the connection of the failed attempt. */
-  private get reuse(): boolean {
+  get reuse(): boolean {
     const { reuseConnection } = this.settings
     const throttled = Option.isSome(this.info) && this.info.value.throttling
     return reuseConnection === "always" || (reuseConnection === "throttling" && throttled)
   }
-
-  /** A retry is decided: the response of the previous attempt is no longer needed. */
-  readonly retrying = (): Effect.Effect<void> => this.dropped(this.reuse)
 
   /** The end of the call: the last response is the result, as without retries; an error stays unchanged. */
   complete<E>(failure: E | HttpClientResponse): Effect.Effect<HttpClientResponse, E> {
@@ -152,16 +204,12 @@ class HttpCall {
       ? Effect.succeed(response)
       : Effect.fail(failure as E)
     // The schedule itself has failed.
-    if (failure !== this.failure) return Effect.andThen(this.abandoned(), returned)
+    if (failure !== this.failure) return Effect.andThen(this.discarded(), returned)
     return this.bodyForbids ? Effect.andThen(warnOneShot, returned) : returned
   }
 
-  /** The call ends without an outcome: the response it holds will not be read. */
-  abandoned(): Effect.Effect<void> {
-    return this.dropped(false)
-  }
-
-  private dropped(reuse: boolean): Effect.Effect<void> {
+  /** Discards the response of the last attempt, which will not be read. */
+  discarded(reuse = false): Effect.Effect<void> {
     return Effect.uninterruptible(Effect.suspend(() => {
       const { held } = this
       this.held = undefined
@@ -175,18 +223,6 @@ const warnOneShot = Effect.andThen(
   Effect.logWarning("The request is not sent again: its body is a stream that may already be consumed.")
 )
 
-/** A client whose every send tells the server about its call, if calls are propagated. */
-export const withPropagatedHeaders = <E, R>(self: HttpClient.HttpClient.With<E, R>): HttpClient.HttpClient.With<E, R> =>
-  HttpClient.makeWith(
-    (prepared) =>
-      Effect.flatMap(prepared, (request) =>
-        Effect.withFiber(({ context }) => {
-          const headers = headersIn(context)
-          return self.postprocess(Effect.succeed(headers === undefined ? request : setHeaders(request, headers)))
-        })),
-    self.preprocess
-  )
-
 /**
  * Runs with what the resource of the request has, and without the gates around the call that it could have. The types of a
  * client name what that needs.
@@ -198,7 +234,7 @@ const forResource = <A extends Send<any, any>>({ resource }: Settings, request: 
   ) as any
 
 /** Sends a request, and retries it as needed. */
-export const retrying =
+const retrying =
   (settings: Settings, { services, ...policy }: Compiled) =>
   <E, R>(send: Send<E, R>, request: HttpClientRequest): Send<any, any> => {
     const own: Compiled = { ...policy, services: undefined }
@@ -208,10 +244,60 @@ export const retrying =
       const retried: Send<any, any> = loop(call.attempt(send), compiled)
       return retried.pipe(
         Effect.provideService(CurrentClassifier, call.facts),
-        Effect.provideService(CurrentObserver, combine(call.observer, { onRetry: () => call.retrying() })),
+        Effect.provideService(CurrentObserver, combine(call.observer, { onRetry: () => call.discarded(call.reuse) })),
         Effect.catch((failure) => call.complete(failure)),
-        Effect.onError((cause) => Cause.hasFails(cause) ? Effect.void : call.abandoned())
+        Effect.onError((cause) => Cause.hasFails(cause) ? Effect.void : call.discarded())
       )
     })
     return forResource(settings, request, (services?.retried(undefined, () => sent) ?? sent) as Send<any, any>)
   }
+
+/** A client whose every send tells the server about its call, if calls are propagated. */
+const withPropagatedHeaders = <E, R>(self: HttpClient.HttpClient.With<E, R>): HttpClient.HttpClient.With<E, R> =>
+  HttpClient.makeWith(
+    (prepared) =>
+      Effect.flatMap(prepared, (request) =>
+        Effect.withFiber(({ context }) => {
+          const headers = headersIn(context)
+          return self.postprocess(Effect.succeed(headers === undefined ? request : setHeaders(request, headers)))
+        })),
+    self.preprocess
+  )
+
+/** A client that retries. */
+export const retried = <E, R>(self: HttpClient.HttpClient.With<E, R>, settings: Settings, compiled: Compiled) =>
+  HttpClient.transform(
+    withPropagatedHeaders(settings.disableProxyRetries ? withoutProxyRetries(self) : self),
+    retrying(settings, compiled)
+  )
+
+/** Closes the unread response of a send. */
+const release: HedgeOptions["release"] = (exit) => {
+  const held = exit._tag === "Success" ? exit.value : exit.cause.reasons.find((reason) => reason._tag === "Fail")?.error
+  return isResponse(held) ? discard(held, false) : Effect.void
+}
+
+/**
+ * Hedges a request that can be sent twice. A response that the classifier considers a failure loses to one that is not.
+ */
+export const hedging =
+  (options: HedgeOptions, classifier: RetryClassifier) =>
+  <E, R>(send: Send<E, R>, request: HttpClientRequest): Send<E, R | Hedge> =>
+    Effect.withFiber((fiber) => {
+      if (!isRepeatable(request) || isOneShot(request.body)) return send
+      const outer = fiber.getRef(CurrentClassifier)
+      const failures = new Set<unknown>()
+      const sent: Effect.Effect<HttpClientResponse, E | HttpClientResponse, R> = Effect.flatMap(
+        Effect.provideService(send, CurrentClassifier, outer),
+        (response) =>
+          mayFail(response) && Option.isSome(classify(classifier, response))
+            ? Effect.fail(failures.add(response) && response)
+            : Effect.succeed(response)
+      )
+      return Hedge.use(({ home }) => race(sent, { ...options, release }, home)).pipe(
+        Effect.provideService(CurrentClassifier, inside(classifier, outer)),
+        Effect.catch((failure) =>
+          failures.has(failure) ? Effect.succeed(failure as HttpClientResponse) : Effect.fail(failure as E)
+        )
+      )
+    })
