@@ -32,14 +32,7 @@ import * as Option from "effect/Option"
 import type { Criticality } from "../Criticality.ts"
 import { checks } from "../internal/checks.ts"
 import { clockOf, monotonicMillis } from "../internal/clock.ts"
-import {
-  headersIn,
-  type Names,
-  type PropagatedContext,
-  propagatedIn,
-  propagating,
-  remainingIn
-} from "../internal/propagation.ts"
+import { headersIn, propagatedIn, propagating, remainingIn } from "../internal/propagation.ts"
 import * as RetryInfo from "../RetryInfo.ts"
 import { type HeaderNames, namesOf, type ServerOptions, serving, until } from "./internal/serverPropagation.ts"
 
@@ -63,13 +56,8 @@ export class DeadlineExceeded extends Data.TaggedError("DeadlineExceeded")<{
   }
 }
 
-const begin = (names: Names): PropagatedContext => ({
-  names,
-  attempt: 1,
-  maxAttempts: 1,
-  deadlineAtMillis: Infinity,
-  isRetried: false
-})
+/** What is said of a call outside any retry. */
+const first = { attempt: 1, maxAttempts: 1, deadlineAtMillis: Infinity, isRetried: false }
 
 /**
  * A layer with which sends tell servers about their call, for all calls under it.
@@ -95,7 +83,7 @@ const begin = (names: Names): PropagatedContext => ({
  * @since 0.1.0
  */
 export const layer = (headers: HeaderNames = {}): Layer.Layer<never> =>
-  Layer.succeedContext(propagating(Context.empty(), begin(namesOf(headers, "RetryPropagation.layer"))))
+  Layer.succeedContext(propagating(Context.empty(), { ...first, names: namesOf(headers, "RetryPropagation.layer") }))
 
 const defaultNames = /* @__PURE__ */ namesOf({}, "RetryPropagation")
 
@@ -118,7 +106,7 @@ export const withDeadline = (limit: Duration.Input) => {
   const millis = checks("RetryPropagation.withDeadline").positiveDuration("deadline", limit)
   return <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E | DeadlineExceeded, R> =>
     Effect.withFiber((fiber) => {
-      const propagated = propagatedIn(fiber.context) ?? begin(defaultNames)
+      const propagated = propagatedIn(fiber.context) ?? { ...first, names: defaultNames }
       const deadlineAtMillis = Math.min(propagated.deadlineAtMillis, monotonicMillis(clockOf(fiber)) + millis)
       const inside = propagating(Context.empty(), { ...propagated, deadlineAtMillis })
       return until(Effect.provideContext(self, inside), Math.min(millis, remainingIn(fiber.context)), late)

@@ -5,12 +5,7 @@ import { monotonicMillis } from "./clock.ts"
 import type { AnyContext } from "./shared.ts"
 
 /** The headers by which processes describe a call to each other. */
-export interface Names {
-  readonly deadline: string
-  readonly attempt: string
-  readonly maxAttempts: string
-  readonly criticality: string
-}
+export type Names = Readonly<Record<"deadline" | "attempt" | "maxAttempts" | "criticality", string>>
 
 /** What a send tells the process it goes to. */
 export interface PropagatedContext {
@@ -35,9 +30,10 @@ export interface Propagation {
 }
 
 /** Set where calls are propagated, by {@link propagating}. */
-const CurrentPropagation: Context.Reference<Propagation | undefined> = /* @__PURE__ */ Context.Reference<
-  Propagation | undefined
->("effect-retry/CurrentPropagation", { defaultValue: () => undefined })
+const CurrentPropagation = /* @__PURE__ */ Context.Reference<Propagation | undefined>(
+  "effect-retry/CurrentPropagation",
+  { defaultValue: () => undefined }
+)
 
 /** A context whose sends say this. */
 export const propagating = <Services>(
@@ -47,11 +43,9 @@ export const propagating = <Services>(
   Context.add(context, CurrentPropagation, {
     propagated,
     sentBy: ({ attempt, deadlineAtMillis, maxAttempts }, context) => {
+      const earliestMillis = Math.min(propagated.deadlineAtMillis, deadlineAtMillis)
       const next = maxAttempts > 1 ? { ...propagated, attempt: attempt + 1, maxAttempts } : propagated
-      return propagating(context, {
-        ...next,
-        deadlineAtMillis: Math.min(propagated.deadlineAtMillis, deadlineAtMillis)
-      })
+      return propagating(context, { ...next, deadlineAtMillis: earliestMillis })
     }
   })
 

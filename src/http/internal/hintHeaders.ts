@@ -1,17 +1,7 @@
 import * as Duration from "effect/Duration"
 import type { HttpClientResponse } from "effect/http/HttpClientResponse"
 import * as Option from "effect/Option"
-import {
-  type Headed,
-  millis,
-  named,
-  presentMillis,
-  type Reader,
-  readers,
-  resets,
-  seconds,
-  secondsOrDate
-} from "../../internal/classification/hint.ts"
+import * as Hint from "../../internal/classification/hint.ts"
 import type { Answer } from "../../internal/classification/wire.ts"
 import { get } from "../../internal/tryGet.ts"
 
@@ -30,13 +20,13 @@ export type HintReader = (response: HttpClientResponse, nowMillis: number) => Du
 const maxHintMillis = 86_400_000
 
 /** The answer in a response. */
-export const answerOf = (response: HttpClientResponse): Answer & Headed => ({
+export const answerOf = (response: HttpClientResponse): Answer & Hint.Headed => ({
   status: response.status,
   header: (name) => response.headers[name],
   bodies: () => [get(response, "data")]
 })
 
-const ofResponse = (reader: Reader): HintReader => (response, nowMillis) => reader(answerOf(response), nowMillis)
+const ofResponse = (reader: Hint.Reader): HintReader => (response, nowMillis) => reader(answerOf(response), nowMillis)
 
 /**
  * Reads a header in whole milliseconds.
@@ -44,7 +34,7 @@ const ofResponse = (reader: Reader): HintReader => (response, nowMillis) => read
  * @category hints
  * @since 0.1.0
  */
-export const hintMillis = (name: string): HintReader => ofResponse(named(name, millis))
+export const hintMillis = (name: string): HintReader => ofResponse(Hint.named(name, Hint.millis))
 
 /**
  * Reads a header in whole seconds.
@@ -52,7 +42,7 @@ export const hintMillis = (name: string): HintReader => ofResponse(named(name, m
  * @category hints
  * @since 0.1.0
  */
-export const hintSeconds = (name: string): HintReader => ofResponse(named(name, seconds))
+export const hintSeconds = (name: string): HintReader => ofResponse(Hint.named(name, Hint.seconds))
 
 /**
  * Reads a header like `Retry-After`: whole seconds or an HTTP date. A date in the past says nothing.
@@ -60,7 +50,7 @@ export const hintSeconds = (name: string): HintReader => ofResponse(named(name, 
  * @category hints
  * @since 0.1.0
  */
-export const hintRetryAfter = (name: string): HintReader => ofResponse(named(name, secondsOrDate))
+export const hintRetryAfter = (name: string): HintReader => ofResponse(Hint.named(name, Hint.secondsOrDate))
 
 /**
  * Reads a header like `RateLimit-Reset`: the seconds until the window ends, or, from 1,000,000,000 up, its end in epoch
@@ -71,7 +61,7 @@ export const hintRetryAfter = (name: string): HintReader => ofResponse(named(nam
  * @category hints
  * @since 0.1.0
  */
-export const hintReset = (name: string): HintReader => ofResponse(resets(name))
+export const hintReset = (name: string): HintReader => ofResponse(Hint.resets(name))
 
 /**
  * The default readers, in this order: `grpc-retry-pushback-ms`, `x-amz-retry-after`, `retry-after-ms` and
@@ -82,7 +72,7 @@ export const hintReset = (name: string): HintReader => ofResponse(resets(name))
  * @category hints
  * @since 0.1.0
  */
-export const defaultHints: ReadonlyArray<HintReader> = /* @__PURE__ */ readers.map(ofResponse)
+export const defaultHints: ReadonlyArray<HintReader> = /* @__PURE__ */ Hint.readers.map(ofResponse)
 
 /** The duration, unless a user's reader returned an invalid one. */
 const valid = (hint: Duration.Input | undefined): Duration.Duration | undefined => {
@@ -98,7 +88,7 @@ export const readHint = (
   response: HttpClientResponse,
   wallMillis: number
 ): Duration.Duration | undefined => {
-  const nowMillis = presentMillis(answerOf(response), wallMillis)
+  const nowMillis = Hint.presentMillis(answerOf(response), wallMillis)
   for (const reader of readers) {
     try {
       const hint = valid(reader(response, nowMillis))

@@ -7,13 +7,7 @@ import { also, checksOf, rejectUnknown } from "../../internal/checks.ts"
 import { clockOf, monotonicMillis } from "../../internal/clock.ts"
 import { isObject } from "../../internal/invalidField.ts"
 import { type Option, validOptions } from "../../internal/options.ts"
-import {
-  grpcTimeout,
-  type Names,
-  type PropagatedContext,
-  propagating,
-  remainingIn
-} from "../../internal/propagation.ts"
+import * as Propagation from "../../internal/propagation.ts"
 import type { AnyContext } from "../../internal/shared.ts"
 import { get, short } from "../../internal/tryGet.ts"
 
@@ -70,7 +64,7 @@ const nameOptions = {
 }
 
 /** The names of headers, given as options. */
-export const namesOf = (options: HeaderNames, constructorName: string): Names => {
+export const namesOf = (options: HeaderNames, constructorName: string): Propagation.Names => {
   const check = checksOf(constructorName, options)
   const names = validOptions(check, nameOptions, options)
   const all = Object.values(names)
@@ -94,7 +88,7 @@ const grpcMillis = (text: string | undefined): number | undefined => {
 }
 
 /** Which send of how many: as sent by this library, by Envoy, by gRPC. */
-const attemptsOf = (headers: Headers, names: Names): Pick<PropagatedContext, "attempt" | "maxAttempts"> => {
+const attemptsOf = (headers: Headers, names: Propagation.Names) => {
   const attempt = whole(headers[names.attempt], 1e9)
   if (attempt !== undefined && attempt > 0) {
     return { attempt, maxAttempts: Math.max(attempt, whole(headers[names.maxAttempts], 1e9) ?? Infinity) }
@@ -108,10 +102,10 @@ const attemptsOf = (headers: Headers, names: Names): Pick<PropagatedContext, "at
 /**
  * What the headers of a request say about its call. Values that are not numbers are ignored: they come from anywhere.
  */
-const propagatedOf = (headers: Headers, names: Names, nowMillis: number): PropagatedContext => {
-  const remaining = names.deadline === grpcTimeout
-    ? grpcMillis(headers[grpcTimeout])
-    : whole(headers[names.deadline], longestMillis) ?? grpcMillis(headers[grpcTimeout])
+const propagatedOf = (headers: Headers, names: Propagation.Names, nowMillis: number): Propagation.PropagatedContext => {
+  const remaining = names.deadline === Propagation.grpcTimeout
+    ? grpcMillis(headers[Propagation.grpcTimeout])
+    : whole(headers[names.deadline], longestMillis) ?? grpcMillis(headers[Propagation.grpcTimeout])
   const attempts = attemptsOf(headers, names)
   return {
     names,
@@ -124,7 +118,7 @@ const propagatedOf = (headers: Headers, names: Names, nowMillis: number): Propag
 const criticalities: ReadonlyArray<Criticality> = ["sheddable", "normal", "critical"]
 
 /** The caller's criticality, or the server's own where that is lower. */
-const criticalityOf = (headers: Headers, names: Names, context: AnyContext): Criticality => {
+const criticalityOf = (headers: Headers, names: Propagation.Names, context: AnyContext): Criticality => {
   const theirs = criticalities.indexOf(headers[names.criticality] as Criticality)
   const own = Context.get(context, CurrentCriticality)
   if (theirs < 0) return own
@@ -181,9 +175,9 @@ export const serving = (constructorName: string, options: ServerOptions) => {
     Effect.withFiber((fiber) => {
       const now = monotonicMillis(clockOf(fiber))
       const theirs = propagatedOf(headers, names, now)
-      const deadlineAtMillis = Math.min(theirs.deadlineAtMillis, now + remainingIn(fiber.context))
+      const deadlineAtMillis = Math.min(theirs.deadlineAtMillis, now + Propagation.remainingIn(fiber.context))
       const criticality = Context.make(CurrentCriticality, criticalityOf(headers, names, fiber.context))
-      const provided = propagating(criticality, { ...theirs, deadlineAtMillis })
+      const provided = Propagation.propagating(criticality, { ...theirs, deadlineAtMillis })
       const timely = until(limited(work, limiter, shed), theirs.deadlineAtMillis - now, late)
       return Effect.provideContext(timely, provided) as any
     })
