@@ -49,7 +49,6 @@ export const infoOfTraits = (traits: Traits): TraitInfo | undefined => {
   const { [errorKey]: fault, [httpErrorKey]: status, [retryableKey]: retryable } = traits
   if (retryable !== undefined) return { safety: "Yes", throttling: retryable.throttling, fault: faultOf(traits) }
   if (fault !== undefined) return { safety: fault === "server" ? "Maybe" : "No", throttling: false, fault }
-  if (status === 429) return { safety: "Yes", throttling: true, fault: "client" }
   if (status === undefined || !isRetryStatus(status)) return undefined
-  return { safety: "Yes", throttling: false, fault: "server" }
+  return { safety: "Yes", throttling: status === 429, fault: status === 429 ? "client" : "server" }
 }
