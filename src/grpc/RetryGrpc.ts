@@ -187,11 +187,9 @@ const hedgingOf = (policy: HedgingPolicy): HedgeOptions => {
   if (!Array.isArray(nonFatalStatusCodes)) {
     check.reject("nonFatalStatusCodes", nonFatalStatusCodes, "an array of statuses")
   }
-  const nonFatal = new Set(
-    nonFatalStatusCodes.map((input) =>
-      grpcStatusOf(input) ?? check.reject("nonFatalStatusCodes", input, "a gRPC status")
-    )
-  )
+  const statusOf = (input: unknown) =>
+    grpcStatusOf(input) ?? check.reject("nonFatalStatusCodes", input, "a gRPC status")
+  const nonFatal = new Set(nonFatalStatusCodes.map(statusOf))
   const after = typeof hedgingDelay === "string" && inSeconds.test(hedgingDelay)
     ? Number.parseFloat(hedgingDelay) * 1000
     : delayOf(check, "hedgingDelay", hedgingDelay as Duration.Input)
@@ -207,10 +205,8 @@ const hedgingOf = (policy: HedgingPolicy): HedgeOptions => {
       const reaction = options.react(error, undefined)
       const pushback = reaction === "next" ? pushbackOf(error) : undefined
       if (pushback === undefined) return reaction
-      return options.react(
-        error,
-        pushback === "stop" ? RetryInfo.vetoed : RetryInfo.make({ ...info, retryAfter: pushback })
-      )
+      const asked = pushback === "stop" ? RetryInfo.vetoed : RetryInfo.make({ ...info, retryAfter: pushback })
+      return options.react(error, asked)
     }
   }
 }
@@ -322,10 +318,8 @@ export interface UnaryOptions {
   readonly timeout?: Duration.Input | undefined
 }
 
-type PropagatedMetadata = { readonly [name: string]: string } | undefined
-
 const withPreviousAttempts =
-  (previousAttempts: number, propagated: PropagatedMetadata): UnaryAttempt["metadata"] => (metadata) => {
+  (previousAttempts: number, propagated: ReturnType<typeof headersIn>): UnaryAttempt["metadata"] => (metadata) => {
     if (previousAttempts === 0 && propagated === undefined) return metadata
     const copy = metadata.clone()
     if (previousAttempts > 0) copy.set("grpc-previous-rpc-attempts", `${previousAttempts}`)

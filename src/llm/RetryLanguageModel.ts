@@ -28,17 +28,11 @@ import { tokensIn } from "./internal/tokenEstimate.ts"
 import { metered, untilAnswer } from "./RetryLlm.ts"
 
 /** The limiter's refusal, as an error that a model may fail with. No policy retries it. */
-const refusedBy = (method: string) => (error: unknown): unknown =>
-  error instanceof TokenLimiter.TokenLimitExceeded
-    ? Object.assign(
-      AiError.make({
-        module: "RetryLanguageModel",
-        method,
-        reason: new AiError.RateLimitError({ retryAfter: error.retryAfter })
-      }),
-      { [Refused]: true }
-    )
-    : error
+const refusedBy = (method: string) => (error: unknown): unknown => {
+  if (!(error instanceof TokenLimiter.TokenLimitExceeded)) return error
+  const reason = new AiError.RateLimitError({ retryAfter: error.retryAfter })
+  return Object.assign(AiError.make({ module: "RetryLanguageModel", method, reason }), { [Refused]: true })
+}
 
 /** A model also passes on errors of tools: no reason to ask the model again, and to run its tools again. */
 const ofModels = (classifier: RetryClassifier.RetryClassifier): RetryClassifier.RetryClassifier => (error) =>

@@ -121,13 +121,10 @@ const most = ["max_completion_tokens", "max_output_tokens", "max_tokens"] as con
  * @category getters
  * @since 0.1.0
  */
-export const estimateOf = (
-  request: object
-): { readonly input: number; readonly output?: number | undefined } => {
+export const estimateOf = (request: object): { readonly input: number; readonly output?: number | undefined } => {
   const input = tokensIn(read.map((name) => get(request, name)))
-  const output = most.map((name) => get(request, name)).find((value) =>
-    Number.isSafeInteger(value) && value as number >= 0
-  )
+  const isCount = (value: unknown) => Number.isSafeInteger(value) && value as number >= 0
+  const output = most.map((name) => get(request, name)).find(isCount)
   return output === undefined ? { input } : { input, output: output as number }
 }
 
@@ -162,10 +159,8 @@ export const untilAnswer: {
   ): Stream.Stream<A, E | Err, R | R2>
 } = /* @__PURE__ */ dual(
   2,
-  <A, E, R, Err, R2>(
-    self: Stream.Stream<A, E, R>,
-    policy: Schedule.Schedule<unknown, unknown, Err, R2>
-  ): Stream.Stream<A, E | Err, R | R2> => untilBegun(self, policy, { begins: isAnswer, failure: failureOf })
+  (self: Stream.Stream<any, any, any>, policy: Schedule.Schedule<unknown>) =>
+    untilBegun(self, policy, { begins: isAnswer, failure: failureOf })
 )
 
 /**
