@@ -2,13 +2,12 @@ import * as Duration from "effect/Duration"
 import { InvalidOption } from "../InvalidOption.ts"
 import { counted, words } from "./format.ts"
 import { isObject } from "./invalidField.ts"
+import { look } from "./tryGet.ts"
 
 type Reject = (field: string, value: unknown, expected: string) => never
 
 /** The options, as JSON. */
-interface Input {
-  [field: string]: unknown
-}
+type Input = Record<string, unknown>
 
 const isAmount = (n: number): boolean => n >= 0 && n < Infinity
 
@@ -120,9 +119,7 @@ export const flag = (check: Checks, field: string, value: boolean = false): bool
 
 /** Rejects what is not the name of a resource. */
 export const checkName = (constructorName: string, name: unknown): void => {
-  if (typeof name !== "string" || name === "") {
-    checks(constructorName).reject("name", name, "the name of a resource")
-  }
+  if (typeof name !== "string" || name === "") checks(constructorName).reject("name", name, "the name of a resource")
 }
 
 /** A function. */
@@ -135,9 +132,5 @@ export const callable = <F>(check: Checks, field: string, value: F, expected = "
 const toMillis = (input: Duration.Input | undefined): number | undefined => {
   if (typeof input === "number") return input
   if (typeof input === "object" && input !== null && Object.values(input).some(Number.isNaN)) return undefined
-  try {
-    return Duration.toMillis(Duration.fromInputUnsafe(input!))
-  } catch {
-    return undefined
-  }
+  return look(() => Duration.toMillis(Duration.fromInputUnsafe(input!)))
 }

@@ -36,13 +36,8 @@ export class List<Item extends Linked<Item>> {
   }
 }
 
-/** What a fiber waits as, and what wakes it. */
-export interface Sleeper {
-  wake: (() => void) | undefined
-}
-
 /** Waits until it is woken, unless it is up already. The one that wakes it goes on first. */
-export const untilWoken = (sleeper: Sleeper, isUp: () => boolean): Effect.Effect<void> =>
+export const untilWoken = (sleeper: { wake: (() => void) | undefined }, isUp: () => boolean): Effect.Effect<void> =>
   Effect.callback<void>((resume) => {
     if (isUp()) return resume(Effect.void)
     sleeper.wake = () => {

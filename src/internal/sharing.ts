@@ -100,10 +100,7 @@ export const warnUnshared = (
 ): void => {
   if (!(lost > 0)) return
   const all = of(clock)
-  if (livedMillis > brieflyMillis) {
-    all.delete(what)
-    return
-  }
+  if (livedMillis > brieflyMillis) return void all.delete(what)
   const now = monotonicMillis(clock)
   let dropped = all.get(what)
   if (dropped === undefined || now - dropped.latestMillis > brieflyMillis) {

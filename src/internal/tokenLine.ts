@@ -1,6 +1,6 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { type Linked, List, type Sleeper, untilWoken } from "./linkedList.ts"
+import { type Linked, List, untilWoken } from "./linkedList.ts"
 
 /** What a waiter waits for. */
 export interface Grant {
@@ -10,7 +10,7 @@ export interface Grant {
   readonly granted: () => void
 }
 
-class Entry implements Linked<Entry>, Sleeper {
+class Entry implements Linked<Entry> {
   list: List<any> | undefined = undefined
   previous: Entry | undefined = undefined
   next: Entry | undefined = undefined

@@ -3,13 +3,13 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { type Criticality, CurrentCriticality } from "../Criticality.ts"
 import { monotonicMillis } from "./clock.ts"
-import { type Linked, List, type Sleeper, untilWoken } from "./linkedList.ts"
+import { type Linked, List, untilWoken } from "./linkedList.ts"
 import type { AnyContext } from "./shared.ts"
 
 const ranks: ReadonlyMap<Criticality, 0 | 1 | 2> = new Map([["critical", 0], ["normal", 1], ["sheddable", 2]])
 
 /** A waiting send, and how much it waits for. */
-class Waiter<Size> implements Linked<Waiter<Size>>, Sleeper {
+class Waiter<Size> implements Linked<Waiter<Size>> {
   list: List<any> | undefined = undefined
   previous: Waiter<Size> | undefined = undefined
   next: Waiter<Size> | undefined = undefined
@@ -143,15 +143,11 @@ export class Line<E, Size = void> {
 
   /** Makes room for a send more critical than some waiter: displaces the last of the least critical. */
   private displaces(rank: number): boolean {
-    for (let least = 2; least > rank; least--) {
-      const { last } = this.ranks[least]!
-      if (last !== undefined) {
-        last.end = "displaced"
-        this.leave(last)
-        return true
-      }
-    }
-    return false
+    const last = this.ranks.slice(rank + 1).reverse().find(({ size }) => size > 0)?.last
+    if (last === undefined) return false
+    last.end = "displaced"
+    this.leave(last)
+    return true
   }
 
   private refusal(reason: "full" | "queue-full", nowMillis: number, size: Size): Effect.Effect<never, E> {
