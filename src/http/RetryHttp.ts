@@ -31,20 +31,20 @@ import { also, callable, checksOf, rejectUnknown } from "../internal/checks.ts"
 import { validOptions } from "../internal/options.ts"
 import { layer as limitersLayer, type Limiters, ResourceLimiters } from "../resources/ResourceLimiters.ts"
 import type * as RetryClassifier from "../RetryClassifier.ts"
-import { classifierOf, classifierOptions } from "./internal/classifyResponse.ts"
+import { classifierOf, classifierOptions, type HintReader } from "./internal/classifyResponse.ts"
 import * as defaults from "./internal/defaults.ts"
-import type { HintReader } from "./internal/hintHeaders.ts"
 import { hedging, hostOf, retried, type Send, settingsOf } from "./internal/httpCall.ts"
 
-export { hintOf, isRetryStatus } from "./internal/classifyResponse.ts"
 export {
   defaultHints,
   hintMillis,
+  hintOf,
   type HintReader,
   hintReset,
   hintRetryAfter,
-  hintSeconds
-} from "./internal/hintHeaders.ts"
+  hintSeconds,
+  isRetryStatus
+} from "./internal/classifyResponse.ts"
 export { hostOf, type Send } from "./internal/httpCall.ts"
 export {
   bodyFactory,
@@ -283,9 +283,7 @@ export interface HedgeOptions extends Omit<CallOptions, "isRetryable"> {
  * @since 0.1.0
  */
 export const hedge: {
-  (options?: HedgeOptions): <E, R>(
-    self: HttpClient.HttpClient.With<E, R>
-  ) => HttpClient.HttpClient.With<E, R | Hedge>
+  (options?: HedgeOptions): <E, R>(self: HttpClient.HttpClient.With<E, R>) => HttpClient.HttpClient.With<E, R | Hedge>
   <E, R>(self: HttpClient.HttpClient.With<E, R>, options?: HedgeOptions): HttpClient.HttpClient.With<E, R | Hedge>
 } = (...args: ReadonlyArray<any>): any => {
   const isFirst = HttpClient.isHttpClient(args[0])

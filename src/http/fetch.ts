@@ -28,7 +28,7 @@ import * as ResourceLimiters from "../resources/ResourceLimiters.ts"
 import * as RetryQuota from "../RetryQuota.ts"
 import type * as SendGate from "../SendGate.ts"
 import * as defaults from "./internal/defaults.ts"
-import { GlobalFetch } from "./internal/globalFetch.ts"
+import { globalFetch } from "./internal/globalFetch.ts"
 
 /**
  * `fetch`, as the program's own types have it.
@@ -192,7 +192,7 @@ const settingsOf = (options: Options, scope: Scope.Scope) => {
   const { attemptMillis, lastMillis } = timeoutsOf(options.attemptTimeout, check)
   /** The `fetch` of the program, as it was when this one was made. */
   const before = callable(check, "fetch", options.fetch ?? globalThis.fetch, "a function such as fetch")
-  const global = options.fetch === undefined ? new GlobalFetch(before) : undefined
+  const global = options.fetch === undefined ? globalFetch(before) : undefined
   const { around, env } = limitsOf(options, compiledOf(policy).adaptive, scope)
   /** For a request that can be sent twice. */
   const setting = { ...PromiseCall.settingOf(policy, env, options, { unasked: "yes" }), attemptMillis }

@@ -7,44 +7,37 @@ type Fetch = typeof globalThis.fetch
  * The global `fetch` of the moment, so that a mock takes its place: for a function that may take that place itself.
  * Then, or with something around it there, its sends would come back to it: they go to the `fetch` before.
  */
-export class GlobalFetch {
-  private user: Fetch | undefined = undefined
+export const globalFetch = (before: Fetch) => {
+  let user: Fetch | undefined
   /** Whether the function has been the global one. Then what is there now may lead to it, by ways that do not show. */
-  private isPlaced = false
+  let isPlaced = false
+  const isPlacedNow = () => isPlaced ||= globalThis.fetch === user
   /** Of its sends: what is around it passes them on. */
-  private readonly signals = new WeakSet<AbortSignal>()
-  private isSending = false
-
-  constructor(private readonly before: Fetch) {}
-
-  /** Whether a call of the function is a send of its own that has come back. */
-  isBack(input: unknown, init: unknown): boolean {
-    const signal = get(init, "signal") ?? get(input, "signal")
-    return this.isSending || this.signals.has(signal as AbortSignal)
-  }
-
-  /** The function that sends by this one. It becomes the global one where it is made, if at all. */
-  usedBy(user: Fetch): void {
-    this.user = user
-    void Promise.resolve().then(() => this.look())
-  }
-
-  private look(): boolean {
-    this.isPlaced ||= globalThis.fetch === this.user
-    return this.isPlaced
-  }
-
-  readonly send: Fetch = (input, init) => {
-    const { before } = this
+  const signals = new WeakSet<AbortSignal>()
+  let isSending = false
+  const send: Fetch = (input, init) => {
     const { fetch } = globalThis
-    if (this.look() || typeof fetch !== "function") return before(input, init)
-    this.signals.add(init!.signal!)
-    const wasSending = this.isSending
-    this.isSending = true
+    if (isPlacedNow() || typeof fetch !== "function") return before(input, init)
+    signals.add(init!.signal!)
+    const wasSending = isSending
+    isSending = true
     try {
       return fetch(input, init)
     } finally {
-      this.isSending = wasSending
+      isSending = wasSending
+    }
+  }
+  return {
+    send,
+    /** Whether a call of the function is a send of its own that has come back. */
+    isBack: (input: unknown, init: unknown): boolean => {
+      const signal = get(init, "signal") ?? get(input, "signal")
+      return isSending || signals.has(signal as AbortSignal)
+    },
+    /** The function that sends by this one. It becomes the global one where it is made, if at all. */
+    usedBy: (sender: Fetch): void => {
+      user = sender
+      void Promise.resolve().then(isPlacedNow)
     }
   }
 }

@@ -1,5 +1,4 @@
 import * as Cause from "effect/Cause"
-import type * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -18,7 +17,7 @@ import { checksOf } from "../../internal/checks.ts"
 import { clockOf, monotonicMillis } from "../../internal/clock.ts"
 import * as Options from "../../internal/options.ts"
 import { headersIn, remainingIn } from "../../internal/propagation.ts"
-import type { AnyContext, AnyFiber } from "../../internal/shared.ts"
+import type { AnyFiber } from "../../internal/shared.ts"
 import { guarded, look } from "../../internal/tryGet.ts"
 import { withoutGates } from "../../resources/internal/resourceGates.ts"
 import * as ResourceLimiters from "../../resources/ResourceLimiters.ts"
@@ -132,13 +131,13 @@ class HttpCall {
 
   /** Limits an attempt to its timeout, and, if calls are propagated, to the deadline. */
   private timely<E, R>(send: Send<E, R>): Send<E | HttpClientError, R> {
-    return Effect.contextWith((context: Context.Context<R>) => {
+    return Effect.withFiber((fiber): Send<E | HttpClientError, R> => {
       const { attemptTimeoutMillis, lastTimeoutMillis } = this.settings
       /** Whether no attempt can follow one that may have been processed. */
       const isLast = this.oneShot || !(this.retriesMaybe || isRepeatable(this.request))
       const timeoutMillis = isLast ? lastTimeoutMillis : attemptTimeoutMillis
-      const millis = Math.min(timeoutMillis ?? Infinity, remainingIn(context as AnyContext))
-      this.untilMillis = Math.min(this.deadlineAtMillis, now() + millis)
+      const millis = Math.min(timeoutMillis ?? Infinity, remainingIn(fiber.context))
+      this.untilMillis = Math.min(this.deadlineAtMillis, now(fiber) + millis)
       if (millis === Infinity) return send
       const late = Effect.suspend(() => Effect.fail(timedOut(this.request, millis)))
       return millis === 0 ? late : Effect.timeoutOrElse(send, { duration: millis, orElse: () => late })

@@ -69,13 +69,9 @@ export const merged = (before: Usage | undefined, after: Usage | undefined): Usa
   }
 
 /** Where responses and stream parts have their usage. */
-const places: ReadonlyArray<ReadonlyArray<string>> = [
-  ["totalUsage"],
-  ["usage"],
-  ["data", "usage"],
-  ["message", "usage"],
-  ["response", "usage"]
-]
+const places = /* @__PURE__ */ ["totalUsage", "usage", "data.usage", "message.usage", "response.usage"].map((path) =>
+  path.split(".")
+)
 
 /** Whether it is a stream of the AI SDK: each property read makes a promise, which rejects unseen if the stream fails. */
 export const isLazy = (value: unknown): boolean =>
