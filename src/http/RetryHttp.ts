@@ -306,13 +306,9 @@ export const hedge: {
 export type Transform = <E, R>(self: HttpClient.HttpClient.With<E, R>) => HttpClient.HttpClient.With<E, R>
 
 /** `lastMillis`: how long an attempt may take that none can follow, if that is longer. */
-const transforming = <R>(
-  policy: Schedule.Schedule<unknown, unknown, never, R>,
-  options: Options = {},
-  lastMillis?: number
-): Effect.Effect<Transform, never, R> => {
+const transforming = (policy: AnySchedule<never, any>, options: Options = {}, lastMillis?: number) => {
   const settings = settingsOf(options, "RetryHttp.retry", lastMillis)
-  return withServices(asking(policy), (compiled, made): Transform => {
+  return withServices<Transform, any>(asking(policy), (compiled, made) => {
     const bring = bringing(compiled, made, ResourceLimiters)
     return (self) =>
       HttpClient.transformResponse(retried(self, settings, compiled), Effect.updateContext(bring as any)) as any
@@ -361,8 +357,7 @@ export const transform: {
     policy: Schedule.Schedule<unknown, unknown, never, R>,
     options?: Options
   ): Effect.Effect<Transform, never, R>
-} = (policy: AnySchedule<never, any>, options?: Options): Effect.Effect<Transform, never, any> =>
-  transforming(policy, options)
+} = (policy: AnySchedule<never, any>, options?: Options) => transforming(policy, options)
 
 /**
  * A layer that makes the client around it retry, for everything that requires an `HttpClient`.
@@ -402,11 +397,10 @@ export const layer: {
     policy: Schedule.Schedule<unknown, unknown, never, R>,
     options?: Options
   ): Layer.Layer<HttpClient.HttpClient, never, HttpClient.HttpClient | R>
-} = (policy?: AnySchedule<never, any>, options?: Options): Layer.Layer<HttpClient.HttpClient, never, any> => {
-  return policy === undefined ? byDefault : applied(transforming(policy, options))
-}
+} = (policy?: AnySchedule<never, any>, options?: Options) =>
+  policy === undefined ? byDefault : applied(transforming(policy, options))
 
-const applied = <R>(transform: Effect.Effect<Transform, never, R>) =>
+const applied = (transform: Effect.Effect<Transform, never, any>): Layer.Layer<HttpClient.HttpClient, never, any> =>
   Layer.effect(
     HttpClient.HttpClient,
     Effect.zipWith(transform, HttpClient.HttpClient, (apply, client) => apply(client))
@@ -415,5 +409,5 @@ const applied = <R>(transform: Effect.Effect<Transform, never, R>) =>
 const byDefault = /* @__PURE__ */ Layer.suspend(() => {
   const { attemptMillis, lastMillis } = defaults.timeouts
   const transform = transforming(defaults.policy(), { resource: hostOf, attemptTimeout: attemptMillis }, lastMillis)
-  return Layer.provide(applied(transform as Effect.Effect<Transform, never, any>), limitersLayer(defaults.limiters))
+  return Layer.provide(applied(transform), limitersLayer(defaults.limiters))
 })

@@ -36,7 +36,8 @@ export type Valid<Options> = {
   ]: Options[K] extends Option<any, any, infer Out> ? Out : never
 }
 
-const option = <Kind extends string, In, Out>(
+/** An option by what it may be, what else is known of it, and how it is read. */
+export const option = <Kind extends string, In, Out>(
   kind: Kind,
   about: Pick<Option<Kind, In, Out>, "least" | "most" | "of" | "otherwise">,
   read: Option<Kind, In, Out>["read"]
@@ -65,12 +66,10 @@ export const count = (least: number, otherwise?: number) =>
   option("count", { least, otherwise }, (check, field, value?: number) => check.count(field, value, least, otherwise))
 
 /** A number of a range. */
-export const between = (least: number, most: number, otherwise: number) =>
-  option(
-    "between",
-    { least, most, otherwise },
-    (check, field, value: number = otherwise) => check.between(field, value, least, most)
-  )
+export const between = (least: number, most: number, otherwise: number) => {
+  const about = { least, most, otherwise }
+  return option("between", about, (check, field, value: number = otherwise) => check.between(field, value, least, most))
+}
 
 /** A finite number of at least 1. */
 export const factor = (otherwise: number) => between(1, Number.MAX_VALUE, otherwise)
@@ -84,12 +83,10 @@ export const fraction = (otherwise?: number) =>
 
 /** A number above 0, at most 1. */
 export const weight = (otherwise: number) =>
-  option(
-    "weight",
-    { otherwise },
-    (check, field, value?: number) =>
-      check.number("a number above 0, at most 1", (n) => n > 0 && n <= 1)(field, value, otherwise)
-  )
+  option("weight", { otherwise }, (check, field, value?: number) => {
+    const read = check.number("a number above 0, at most 1", (n) => n > 0 && n <= 1)
+    return read(field, value, otherwise)
+  })
 
 /** A whole number of a range. */
 export const whole = (least: number, most: number, otherwise: number) =>

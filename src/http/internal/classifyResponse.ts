@@ -192,19 +192,14 @@ const notRetryable: Info = Option.some(RetryInfo.notRetryable)
  */
 export const isRetryStatus: (status: number) => boolean = isWorthARetry
 
-const readers: Options.Option<"readers", ReadonlyArray<HintReader>, ReadonlyArray<HintReader>> = {
-  kind: "readers",
-  read: (check, field, value = defaultHints) => {
-    check.names.add(field)
-    return Array.isArray(value) && value.every((reader) => typeof reader === "function")
-      ? value
-      : check.reject(field, value, "an array of functions of a response")
-  }
-}
+const areReaders = (u: unknown): boolean => Array.isArray(u) && u.every((reader) => typeof reader === "function")
 
 /** Options of a classifier of HTTP failures. */
 export const classifierOptions = {
-  hints: readers,
+  hints: Options.option("readers", {}, (check, field, value: ReadonlyArray<HintReader> = defaultHints) => {
+    check.names.add(field)
+    return areReaders(value) ? value : check.reject(field, value, "an array of functions of a response")
+  }),
   retryStatus: Options.functionOf("a function of a status", isRetryStatus)
 }
 

@@ -6,7 +6,7 @@ import type * as ConcurrencyLimiter from "../../gates/ConcurrencyLimiter.ts"
 import { also, checksOf, rejectUnknown } from "../../internal/checks.ts"
 import { clockOf, monotonicMillis } from "../../internal/clock.ts"
 import { isObject } from "../../internal/invalidField.ts"
-import { type Option, validOptions } from "../../internal/options.ts"
+import { option, validOptions } from "../../internal/options.ts"
 import * as Propagation from "../../internal/propagation.ts"
 import type { AnyContext } from "../../internal/shared.ts"
 import { get, short } from "../../internal/tryGet.ts"
@@ -46,15 +46,13 @@ export interface ServerOptions {
 
 const token = /^[!#$%&'*+.^_`|~\w-]+$/
 
-const headerName = (otherwise: string): Option<"name", string, string> => ({
-  kind: "name",
-  read: (check, field, value) => {
+const headerName = (otherwise: string) =>
+  option("name", {}, (check, field, value?: string) => {
     check.names.add(field)
     const name = value ?? otherwise
-    if (typeof name !== "string" || !token.test(name)) check.reject(field, name, "a header name")
-    return name.toLowerCase()
-  }
-})
+    const isName = typeof name === "string" && token.test(name)
+    return isName ? name.toLowerCase() : check.reject(field, name, "a header name")
+  })
 
 const nameOptions = {
   deadline: headerName("x-deadline-ms"),
