@@ -43,9 +43,7 @@ export const repeatableBody = (body: HttpBody.Stream): HttpBody.Stream => {
  * @since 0.1.0
  */
 export const bodyFactory = <E = never>(
-  make:
-    | (() => Stream.Stream<Uint8Array, E>)
-    | Effect.Effect<Stream.Stream<Uint8Array, E>, E>,
+  make: (() => Stream.Stream<Uint8Array, E>) | Effect.Effect<Stream.Stream<Uint8Array, E>, E>,
   options: {
     /** Default `"application/octet-stream"`. */
     readonly contentType?: string | undefined

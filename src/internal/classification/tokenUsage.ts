@@ -14,49 +14,47 @@ export interface Usage {
 const count = (value: unknown): number | undefined =>
   Number.isSafeInteger(value) && (value as number) >= 0 ? value as number : undefined
 
-const at = (value: unknown, ...path: ReadonlyArray<string>): unknown => path.reduce(get, value)
+const at = (value: unknown, path: ReadonlyArray<string>): unknown => path.reduce(get, value)
+
+const countsIn = (usage: unknown) => (...path: ReadonlyArray<string>): number | undefined => count(at(usage, path))
 
 const less = (all: number | undefined, cached: number | undefined): number | undefined =>
   all === undefined ? undefined : Math.max(0, all - (cached ?? 0))
 
 const sum = (a: number | undefined, b: number | undefined): number | undefined => a === undefined ? a : a + (b ?? 0)
 
-/** Embeddings have no output. */
-const outputOf = (output: unknown, input: unknown, isEmbedding: boolean | undefined): number | undefined =>
-  count(output) ?? (isEmbedding && count(input) !== undefined ? 0 : undefined)
+/** Embeddings have input, and no output. */
+const none = (input: number | undefined, isEmbedding: boolean | undefined): number | undefined =>
+  isEmbedding && input !== undefined ? 0 : undefined
 
 /** OpenAI chat completions and embeddings: the whole prompt, and how much of it was cached. */
 const ofChat = (usage: unknown): Usage => {
-  const cached = count(at(usage, "prompt_tokens_details", "cached_tokens"))
-  const input = at(usage, "prompt_tokens")
-  return {
-    input: less(count(input), cached),
-    cached,
-    output: outputOf(at(usage, "completion_tokens"), input, input === at(usage, "total_tokens"))
-  }
+  const read = countsIn(usage)
+  const [input, cached] = [read("prompt_tokens"), read("prompt_tokens_details", "cached_tokens")]
+  const output = read("completion_tokens") ?? none(input, input === read("total_tokens"))
+  return { input: less(input, cached), cached, output }
 }
 
 /** OpenAI responses, whose input includes cached tokens, and Anthropic messages, whose input does not. */
 const ofInput = (usage: unknown): Usage => {
-  const within = count(at(usage, "input_tokens_details", "cached_tokens"))
-  const written = count(at(usage, "cache_creation_input_tokens"))
-  return {
-    input: sum(less(count(at(usage, "input_tokens")), within), written),
-    cached: within ?? count(at(usage, "cache_read_input_tokens")),
-    output: count(at(usage, "output_tokens"))
-  }
+  const read = countsIn(usage)
+  const within = read("input_tokens_details", "cached_tokens")
+  const input = sum(less(read("input_tokens"), within), read("cache_creation_input_tokens"))
+  return { input, cached: within ?? read("cache_read_input_tokens"), output: read("output_tokens") }
 }
 
 /** Models of Effect, and of the AI SDK, which has numbers in place of objects. */
 const ofModel = (usage: unknown): Usage => {
-  const [input, output] = [at(usage, "inputTokens"), at(usage, "outputTokens")]
-  const cached = count(at(input, "cacheRead")) ?? count(at(usage, "inputTokenDetails", "cacheReadTokens")) ??
-    count(at(usage, "cachedInputTokens"))
-  const fresh = sum(count(at(input, "uncached")), count(at(input, "cacheWrite")))
+  const read = countsIn(usage)
+  const input = read("inputTokens")
+  const cached = read("inputTokens", "cacheRead") ?? read("inputTokenDetails", "cacheReadTokens") ??
+    read("cachedInputTokens")
+  const fresh = sum(read("inputTokens", "uncached"), read("inputTokens", "cacheWrite"))
+  const isEmbedding = look(() => !("outputTokens" in (usage as object)))
   return {
-    input: less(count(at(input, "total")) ?? count(input), cached) ?? fresh,
+    input: less(read("inputTokens", "total") ?? input, cached) ?? fresh,
     cached,
-    output: outputOf(at(output, "total") ?? output, input, look(() => !("outputTokens" in (usage as object))))
+    output: read("outputTokens", "total") ?? read("outputTokens") ?? none(input, isEmbedding)
   }
 }
 
@@ -84,7 +82,7 @@ export const usageOf = (value: unknown): Usage | undefined => {
   // One of many: the last part has that of all.
   if (type === "finish-step") return undefined
   for (const place of places) {
-    const usage = at(value, ...place)
+    const usage = at(value, place)
     if (usage === undefined || usage === null) continue
     for (const read of [ofChat, ofInput, ofModel]) {
       const found = read(usage)

@@ -34,17 +34,13 @@ export const initial = (config: CubicConfig, now: number) => ({
 /** The state of a limiter. */
 export type Cubic = Readonly<ReturnType<typeof initial>>
 
-type Curve = Cubic["curve"]
+type Curve = Readonly<Cubic["curve"]>
 
 /** What is worth saving of a state. Times in seconds. */
-export interface Saved {
-  readonly enabled: boolean
-  readonly tokens: number
-  readonly fillRate: number
-  readonly measuredTxRate: number
-  readonly lastMaxRate: number
-  readonly sinceThrottle: number
-}
+export type Saved =
+  & Pick<Cubic, "tokens" | "fillRate" | "measuredTxRate">
+  & Pick<Curve, "enabled" | "lastMaxRate">
+  & { readonly sinceThrottle: number }
 
 /** The state of a limiter that begins with what another one has learned. */
 export const restored = (config: CubicConfig, saved: Saved, now: number): Cubic => {
