@@ -353,10 +353,7 @@ export const transform: {
     policy: Schedule.Schedule<unknown, unknown, never, R>,
     options: ResourceOptions
   ): Effect.Effect<Transform, never, PerResource<R>>
-  <R>(
-    policy: Schedule.Schedule<unknown, unknown, never, R>,
-    options?: Options
-  ): Effect.Effect<Transform, never, R>
+  <R>(policy: Schedule.Schedule<unknown, unknown, never, R>, options?: Options): Effect.Effect<Transform, never, R>
 } = (policy: AnySchedule<never, any>, options?: Options) => transforming(policy, options)
 
 /**

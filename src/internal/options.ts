@@ -16,9 +16,7 @@ export interface Option<out Kind extends string, in In, out Out> {
 }
 
 /** The options of a constructor. */
-export interface OptionRecord {
-  readonly [name: string]: Option<string, any, unknown>
-}
+export type OptionRecord = Readonly<Record<string, Option<string, any, unknown>>>
 
 /** The options as they are passed. */
 export type Inputs<Options> = {

@@ -63,9 +63,7 @@ export interface Options {
  * @category constructors
  * @since 0.1.0
  */
-export const make = (
-  options: Options = {}
-): RetryPolicy.RetryPolicy<unknown, never, RetryQuota> => {
+export const make = (options: Options = {}): RetryPolicy.RetryPolicy<unknown, never, RetryQuota> => {
   const check = checksOf("RetryLlm.make", options)
   const { atMost = "1 minute", deadline = "10 minutes", maxAttempts = 3 } = options
   also(check, "maxAttempts", "atMost", "deadline")

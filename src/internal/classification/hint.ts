@@ -102,17 +102,14 @@ const closed = <A>(status: unknown, windows: ReadonlyArray<A>, isUsedUp: (window
  * Reads headers that say when windows end. Services send them with every response, so they count only if nothing
  * remains, or after a 429.
  */
-export const resets = (...names: ReadonlyArray<string>): Reader => (answer, nowMillis) =>
-  longest(
-    closed(
-      answer.status,
-      names.filter((name) => answer.header(name) !== undefined),
-      (name) =>
-        [name.replace("reset", "remaining"), "ratelimit-remaining", "x-ratelimit-remaining"].some((remaining) =>
-          /(?:^|,)\s*0\s*(?:,|$)/.test(short(String(answer.header(remaining))))
-        )
-    ).map((name) => named(name, windowEnd)(answer, nowMillis))
-  )
+export const resets = (...names: ReadonlyArray<string>): Reader => ({ header, status }, nowMillis) => {
+  const isUsedUp = (name: string) =>
+    [name.replace("reset", "remaining"), "ratelimit-remaining", "x-ratelimit-remaining"].some((remaining) =>
+      /(?:^|,)\s*0\s*(?:,|$)/.test(short(String(header(remaining))))
+    )
+  const sent = names.filter((name) => header(name) !== undefined)
+  return longest(closed(status, sent, isUsedUp).map((name) => wait(header(name), windowEnd, nowMillis)))
+}
 
 const text = String.raw`"(?:[ !#-[\]-~]|\\["\\])*"`
 const param = String.raw`; *([a-z*][\w.*-]*)(?:=(${text}|(?!\d{16})[^\s",;]+))?`
@@ -136,10 +133,10 @@ const rateLimit: Reader = ({ header, status }) => {
   const others = itemsOf(header("ratelimit-policy")).filter(({ qu }) =>
     /^"(?:content-bytes|concurrent-requests)"$/.test(qu ?? "")
   )
-  const isClosed = ({ "": name, r }: { readonly [name: string]: string | undefined }) =>
-    Number(r) === 0 && others.every((other) => other[""] !== name)
   const limits = itemsOf(header("ratelimit")).filter(({ r }) => digits.test(r ?? ""))
-  return longest(closed(status, limits, isClosed).map(({ t }) => seconds(t ?? "", 0)))
+  const isUsedUp = (limit: typeof limits[number]) =>
+    Number(limit.r) === 0 && others.every((other) => other[""] !== limit[""])
+  return longest(closed(status, limits, isUsedUp).map(({ t }) => seconds(t ?? "", 0)))
 }
 
 /** The `retryDelay` of `google.rpc.RetryInfo`: seconds. */
@@ -169,14 +166,12 @@ export const presentMillis = ({ header }: Pick<Headed, "header">, wallMillis: nu
   httpDate(String(header("date"))) || wallMillis
 
 /** How long a response asks to wait, in milliseconds. */
-export const hintMillis = (
-  { bodies, header = () => undefined, status }: Answer,
-  wallMillis: () => number
-): number | undefined => {
-  const answer = { bodies, header, status }
-  const nowMillis = presentMillis(answer, wallMillis())
+export const hintMillis = (answer: Answer, wallMillis: () => number): number | undefined => {
+  const { bodies, header = () => undefined, status } = answer
+  const headed = { bodies, header, status }
+  const nowMillis = presentMillis(headed, wallMillis())
   for (const read of readers) {
-    const wait = read(answer, nowMillis)
+    const wait = read(headed, nowMillis)
     if (wait !== undefined) return wait
   }
   return undefined

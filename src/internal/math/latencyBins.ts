@@ -7,9 +7,6 @@ const shortestMillis = 1 / 16
 /** The bin that a duration falls into. */
 export const binOf = (millis: number): number => Math.round(Math.log2(Math.max(shortestMillis, millis)) * binsPerOctave)
 
-/** The middle of a bin, in milliseconds. */
-const millisOf = (bin: number): number => 2 ** (bin / binsPerOctave)
-
 /** Bins with the count in them and below, from the shortest duration up. */
 export type Cumulated = ReadonlyArray<readonly [bin: number, count: number]>
 
@@ -23,14 +20,13 @@ export const cumulated = (slices: ReadonlyArray<ReadonlyMap<number, number>>): C
   return [...counts].sort(([a], [b]) => a - b).map(([bin, count]) => [bin, below += count])
 }
 
-/** The share of that count, rounded up; a rounding error above a whole number is ignored. */
-const rankOf = (quantile: number, count: number): number => Math.max(1, Math.ceil(quantile * count - 1e-9))
-
 /**
  * The duration that this share of the samples does not exceed, in milliseconds; `undefined` if there are no samples.
  */
 export const quantileOf = (bins: Cumulated, quantile: number): number | undefined => {
-  const rank = rankOf(quantile, bins.at(-1)?.[1] ?? 0)
+  // The share of the count, rounded up; a rounding error above a whole number is ignored.
+  const rank = Math.max(1, Math.ceil(quantile * (bins.at(-1)?.[1] ?? 0) - 1e-9))
   const found = bins.find(([, count]) => count >= rank)
-  return found === undefined ? undefined : millisOf(found[0])
+  // The middle of its bin.
+  return found === undefined ? undefined : 2 ** (found[0] / binsPerOctave)
 }

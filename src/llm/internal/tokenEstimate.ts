@@ -17,10 +17,8 @@ const maxDepth = 16
 const lengthIn = (value: unknown, depth: number): number => {
   if (typeof value === "string") return value.length
   if (value === null || typeof value !== "object" || depth === 0 || ArrayBuffer.isView(value)) return 0
-  return Object.keys(value).reduce(
-    (sum, key) => opaque.has(key) ? sum : sum + lengthIn(get(value, key), depth - 1),
-    0
-  )
+  const keys = Object.keys(value).filter((key) => !opaque.has(key))
+  return keys.reduce((sum, key) => sum + lengthIn(get(value, key), depth - 1), 0)
 }
 
 /**
