@@ -196,10 +196,12 @@ const areReaders = (u: unknown): boolean => Array.isArray(u) && u.every((reader)
 
 /** Options of a classifier of HTTP failures. */
 export const classifierOptions = {
-  hints: Options.option("readers", {}, (check, field, value: ReadonlyArray<HintReader> = defaultHints) => {
-    check.names.add(field)
-    return areReaders(value) ? value : check.reject(field, value, "an array of functions of a response")
-  }),
+  hints: Options.option(
+    "readers",
+    {},
+    (check, field, value: ReadonlyArray<HintReader> = defaultHints) =>
+      areReaders(value) ? value : check.reject(field, value, "an array of functions of a response")
+  ),
   retryStatus: Options.functionOf("a function of a status", isRetryStatus)
 }
 

@@ -23,7 +23,7 @@ import { withoutGates } from "../../resources/internal/resourceGates.ts"
 import * as ResourceLimiters from "../../resources/ResourceLimiters.ts"
 import { classify, CurrentClassifier, orElse, type RetryClassifier } from "../../RetryClassifier.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
-import { combine, CurrentObserver, observerOf } from "../../RetryObserver.ts"
+import { combine, CurrentObserver, observerOf, type RetryObserver } from "../../RetryObserver.ts"
 import { discard, isWorthReading, readAhead } from "./bufferedBody.ts"
 import { classifierOf, classifierOptions, inside, isResponse, mayFail, timedOut } from "./classifyResponse.ts"
 import { isOneShot, isRepeatable, withoutProxyRetries } from "./requestSafety.ts"
@@ -88,12 +88,12 @@ const now = (fiber = Fiber.getCurrent()!): number => monotonicMillis(clockOf(fib
 /** One call: the attempts at one request. */
 class HttpCall {
   /** The classifier around the call: for errors outside HTTP, and for vetoes. */
-  private readonly outer = this.fiber.getRef(CurrentClassifier)
-  private readonly classify = inside(this.settings.classifier, this.outer)
-  readonly observer = observerOf(this.fiber.context)
+  private readonly outer: RetryClassifier
+  private readonly classify: RetryClassifier
+  readonly observer: RetryObserver
   /** Whether the policy retries failures that are only `"Maybe"` safe. */
-  private readonly retriesMaybe = this.compiled.whileRetryable === "maybe"
-  private readonly oneShot = isOneShot(this.request.body)
+  private readonly retriesMaybe: boolean
+  private readonly oneShot: boolean
   private sends = 0
   private failure: unknown = undefined
   private info: Option.Option<RetryInfo.RetryInfo> = Option.none()
@@ -102,16 +102,23 @@ class HttpCall {
   /** The response of the failure, until it is discarded. */
   private held: HttpClientResponse | undefined = undefined
   /** When the call and the attempt are out of time, in milliseconds of the monotonic clock. */
-  private readonly deadlineAtMillis = now(this.fiber) + limitsOf(this.compiled).deadlineMillis
+  private readonly deadlineAtMillis: number
   private untilMillis = Infinity
   private bodyForbids = false
 
   constructor(
     private readonly settings: Settings,
-    private readonly compiled: Compiled,
+    compiled: Compiled,
     private readonly request: HttpClientRequest,
-    private readonly fiber: AnyFiber
-  ) {}
+    fiber: AnyFiber
+  ) {
+    this.outer = fiber.getRef(CurrentClassifier)
+    this.classify = inside(settings.classifier, this.outer)
+    this.observer = observerOf(fiber.context)
+    this.retriesMaybe = compiled.whileRetryable === "maybe"
+    this.oneShot = isOneShot(request.body)
+    this.deadlineAtMillis = now(fiber) + limitsOf(compiled).deadlineMillis
+  }
 
   /** One attempt: a response that is a failure becomes an error. */
   attempt<E, R>(send: Send<E, R>): Effect.Effect<HttpClientResponse, E | HttpClientError | HttpClientResponse, R> {

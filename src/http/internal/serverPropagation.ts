@@ -48,7 +48,6 @@ const token = /^[!#$%&'*+.^_`|~\w-]+$/
 
 const headerName = (otherwise: string) =>
   option("name", {}, (check, field, value?: string) => {
-    check.names.add(field)
     const name = value ?? otherwise
     const isName = typeof name === "string" && token.test(name)
     return isName ? name.toLowerCase() : check.reject(field, name, "a header name")

@@ -16,16 +16,19 @@ export interface WindowOptions<Slice> {
 
 /** What happened in a recent window of time, in slices of it. Times are milliseconds of a monotonic clock. */
 export class Window<Slice> {
-  private readonly count = this.options.count ?? 10
-  private readonly sliceMillis = this.options.millis / this.count
+  private readonly count: number
+  private readonly sliceMillis: number
   /** The last of the slices, whatever the time, and when it ends. */
-  current: Slice = this.options.slice()
+  current: Slice
   private endsMillis: number
   /** Oldest first; the last one is being written. */
-  readonly slices: Array<Slice> = [this.current]
+  readonly slices: Array<Slice>
 
   constructor(private readonly options: WindowOptions<Slice>, nowMillis: number) {
+    this.count = options.count ?? 10
+    this.sliceMillis = options.millis / this.count
     this.endsMillis = nowMillis + this.sliceMillis
+    this.slices = [this.current = options.slice()]
   }
 
   /** The current slice. A clock that goes backwards changes nothing. */
