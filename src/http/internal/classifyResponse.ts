@@ -192,16 +192,14 @@ const notRetryable: Info = Option.some(RetryInfo.notRetryable)
  */
 export const isRetryStatus: (status: number) => boolean = isWorthARetry
 
-const areReaders = (u: unknown): boolean => Array.isArray(u) && u.every((reader) => typeof reader === "function")
+const isFunction = (u: unknown): boolean => typeof u === "function"
 
 /** Options of a classifier of HTTP failures. */
 export const classifierOptions = {
-  hints: Options.option(
-    "readers",
-    {},
-    (check, field, value: ReadonlyArray<HintReader> = defaultHints) =>
-      areReaders(value) ? value : check.reject(field, value, "an array of functions of a response")
-  ),
+  hints: Options.option("readers", {}, (check, field, value: ReadonlyArray<HintReader> = defaultHints) => {
+    const areReaders = Array.isArray(value) && value.every(isFunction)
+    return areReaders ? value : check.reject(field, value, "an array of functions of a response")
+  }),
   retryStatus: Options.functionOf("a function of a status", isRetryStatus)
 }
 

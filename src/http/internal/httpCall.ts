@@ -173,7 +173,7 @@ class HttpCall {
     if (!isResponse(failure) || Option.isSome(info)) {
       this.failure = failure
       this.info = info
-      this.held = isHttpClientError(failure) ? failure.response : undefined
+      if (isHttpClientError(failure)) this.held ??= failure.response
     }
     return info
   }
