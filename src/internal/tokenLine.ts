@@ -66,10 +66,8 @@ export class Waiters extends List<Entry> {
         this.append(waiter)
       }
       const woken = untilWoken(waiter, () => waiter.signalled)
-      return Effect.flatMap(
-        first ? Effect.raceFirst(Effect.sleep(millis), woken) : woken,
-        () => this.turn(waiter, refuses)
-      )
+      const waited = first ? Effect.raceFirst(Effect.sleep(millis), woken) : woken
+      return Effect.flatMap(waited, () => this.turn(waiter, refuses))
     })
   }
 

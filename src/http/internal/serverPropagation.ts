@@ -159,11 +159,11 @@ interface Answers<B, E2, C, E3> {
 export const serving = (constructorName: string, options: ServerOptions) => {
   const check = checksOf(constructorName, options)
   also(check, "headers", "limiter")
-  const { headers: given = {}, limiter } = rejectUnknown(check, options, options)
+  const { headers = {}, limiter } = rejectUnknown(check, options, options)
   if (limiter !== undefined && get(limiter, "slot") === undefined) {
     check.reject("limiter", limiter, "a ConcurrencyLimiter")
   }
-  const names = isObject(given) ? namesOf(given, constructorName) : check.reject("headers", given, "an object")
+  const names = isObject(headers) ? namesOf(headers, constructorName) : check.reject("headers", headers, "an object")
   return <A, E, R, B, E2, C, E3>(
     work: Effect.Effect<A, E, R>,
     headers: Headers,

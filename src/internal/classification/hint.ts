@@ -167,8 +167,7 @@ export const presentMillis = ({ header }: Pick<Headed, "header">, wallMillis: nu
 
 /** How long a response asks to wait, in milliseconds. */
 export const hintMillis = (answer: Answer, wallMillis: () => number): number | undefined => {
-  const { bodies, header = () => undefined, status } = answer
-  const headed = { bodies, header, status }
+  const headed = { ...answer, header: answer.header ?? (() => undefined) }
   const nowMillis = presentMillis(headed, wallMillis())
   for (const read of readers) {
     const wait = read(headed, nowMillis)
