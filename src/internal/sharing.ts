@@ -139,12 +139,13 @@ export const watched = <A, E, R>(
     Effect.withFiber((born) => {
       const clock = clockOf(born)
       const [whole, bornMillis] = [left(service, clock), monotonicMillis(clock)]
-      const ended = Effect.withFiber(({ context }) => {
-        const livedMillis = monotonicMillis(clock) - bornMillis
-        warnUnshared(context, clock, cure(name), { lost: whole - left(service, clock), whole, livedMillis })
-        return Effect.void
-      })
-      return Effect.addFinalizer(() => ended)
+      return Effect.addFinalizer(() =>
+        Effect.withFiber(({ context }) => {
+          const livedMillis = monotonicMillis(clock) - bornMillis
+          warnUnshared(context, clock, cure(name), { lost: whole - left(service, clock), whole, livedMillis })
+          return Effect.void
+        })
+      )
     }))
 
 export const watchedQuota = <A extends { readonly store: RetryQuotaStore }, E, R>(

@@ -66,8 +66,10 @@ export class Waiters extends List<Entry> {
         this.append(waiter)
       }
       const woken = untilWoken(waiter, () => waiter.signalled)
-      const waited = first ? Effect.raceFirst(Effect.sleep(millis), woken) : woken
-      return Effect.flatMap(waited, () => this.turn(waiter, refuses))
+      return Effect.flatMap(
+        first ? Effect.raceFirst(Effect.sleep(millis), woken) : woken,
+        () => this.turn(waiter, refuses)
+      )
     })
   }
 
