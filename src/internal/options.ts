@@ -106,7 +106,10 @@ export const functionOf = <F extends (a: any, b: any) => unknown>(expected: stri
   option("callback", { otherwise }, (check, field, value = otherwise) => callable(check, field, value as F, expected))
 
 /** A function of the user's, by default of an outcome. Where it throws, the default answers. */
-export const callback = <F extends (a: any, b: any) => unknown>(otherwise: F, expected = "a function of an outcome") => {
+export const callback = <F extends (a: any, b: any) => unknown>(
+  otherwise: F,
+  expected = "a function of an outcome"
+) => {
   const { read } = functionOf(expected, otherwise)
   return option("callback", { otherwise }, (check, field, value?: F) => guarded(read(check, field, value), otherwise))
 }
