@@ -100,19 +100,17 @@ const withPropagation = (token: Token, { propagated, sentBy }: Propagation, cont
     : propagating(context, { ...propagated, attempt: token.attempt, maxAttempts: Infinity })
 
 /** One send, with the metadata of its attempt and what it holds, if something inside it asks. */
-const sending = <A, E, R>(
-  send: Effect.Effect<A, E, R>,
-  metadata: Schedule.Metadata,
-  token?: Token
-): Effect.Effect<A, E, R> =>
+const sending = <A, E, R>(send: Effect.Effect<A, E, R>, metadata: Schedule.Metadata, token?: Token) =>
   Effect.withFiber((fiber) => {
     const around = Context.getOrUndefined(fiber.context, Schedule.CurrentMetadata)
     const isBare = metadata.attempt === 0 && around === undefined
     const propagation = propagationIn(fiber.context)
     const sending = token === undefined || propagation === undefined
       ? send
-      : Effect.updateContext(send, (context: AnyContext) =>
-        withPropagation(token, propagation, context) as Context.Context<R>)
+      : Effect.updateContext(
+        send,
+        (context: AnyContext) => withPropagation(token, propagation, context) as Context.Context<R>
+      )
     return marked(isBare ? sending : Effect.provideService(sending, Schedule.CurrentMetadata, metadata), fiber, token)
   })
 

@@ -43,7 +43,6 @@ import { checksOf } from "../internal/checks.ts"
 import { render } from "../internal/format.ts"
 import { inCode, validOptions } from "../internal/options.ts"
 import * as Files from "./internal/configFiles.ts"
-import type { Kind } from "./internal/configFiles.ts"
 
 /**
  * An unusable value in the environment or a shared file: where it is, and what is wrong with it. It shows nothing of a
@@ -127,7 +126,7 @@ export interface Options {
 /** The largest file read, in bytes: people with hundreds of accounts have a few hundred thousand. */
 const maxSize = 1_048_576
 
-const tooLarge = (path: string, size: number, kind: Kind) =>
+const tooLarge = (path: string, size: number, kind: Files.Kind) =>
   Effect.fail(new AwsConfigError({ at: path, value: size, problem: `a ${kind} file has at most ${maxSize} bytes` }))
 
 /**
@@ -142,7 +141,7 @@ export const parse = (
   /** The file, as named in errors. */
   path: string,
   /** Which file it is. Default `"config"`. */
-  kind: Kind = "config"
+  kind: Files.Kind = "config"
 ): Effect.Effect<Profiles, AwsConfigError> =>
   Effect.suspend(() => {
     if (text.length > maxSize) return tooLarge(path, text.length, kind)
@@ -158,13 +157,10 @@ export const parse = (
     return Effect.succeed(reader.finish())
   })
 
-const variables: { readonly [K in Kind]: string } = {
-  config: "AWS_CONFIG_FILE",
-  credentials: "AWS_SHARED_CREDENTIALS_FILE"
-}
+const variables = { config: "AWS_CONFIG_FILE", credentials: "AWS_SHARED_CREDENTIALS_FILE" }
 
 /** The path of a file: as given, else from the variable, else in the home directory. */
-const locate = Effect.fnUntraced(function*(kind: Kind, option: string | undefined) {
+const locate = Effect.fnUntraced(function*(kind: Files.Kind, option: string | undefined) {
   const path = Files.unlessBlank(option) ?? (yield* Files.variable(variables[kind])) ?? `~/.aws/${kind}`
   if (!/^~[/\\]/.test(path)) return path
   const directory = (yield* Files.variable("HOME")) ?? (yield* Files.variable("USERPROFILE"))
@@ -174,7 +170,7 @@ const locate = Effect.fnUntraced(function*(kind: Kind, option: string | undefine
 })
 
 /** The text of a file, or none if there is no readable file. */
-const read = (path: string, kind: Kind) =>
+const read = (path: string, kind: Files.Kind) =>
   Effect.gen(function*() {
     const files = yield* FileSystem.FileSystem
     const { size, type } = yield* files.stat(path)
@@ -189,7 +185,7 @@ const read = (path: string, kind: Kind) =>
       Effect.as(Effect.logDebug(`AWS ${kind} file ${path} is skipped: ${error.message}`), ""))
   )
 
-const loaded = Effect.fnUntraced(function*(kind: Kind, option: string | undefined) {
+const loaded = Effect.fnUntraced(function*(kind: Files.Kind, option: string | undefined) {
   const path = yield* locate(kind, option)
   const profiles: Profiles = path === undefined ? new Map() : yield* parse(yield* read(path, kind), path, kind)
   return { path, profiles }

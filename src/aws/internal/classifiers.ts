@@ -78,7 +78,7 @@ export interface ErrorRules extends AnswerRules {
   readonly timeout?: {
     readonly codes?: ReadonlySet<unknown>
     readonly statuses?: ReadonlySet<unknown>
-    readonly network?: "timeouts" | "all" | "none"
+    readonly network?: "all" | "none"
   }
 }
 
@@ -102,9 +102,7 @@ export const asTimeout = (info: RetryInfo.RetryInfo, timeout: boolean): RetryInf
 /**
  * The classifier of an SDK. Facts that an error carries come first; if the error says nothing, its causes are checked.
  */
-export const classifierOf = (
-  { modelFirst = false, timeout = {}, ...rules }: ErrorRules
-): RetryClassifier.RetryClassifier => {
+export const classifierOf = ({ modelFirst, timeout = {}, ...rules }: ErrorRules): RetryClassifier.RetryClassifier => {
   const answered = answering(rules)
   const service: RetryClassifier.RetryClassifier = (error) => {
     const trait = traitOf(error)
@@ -116,8 +114,7 @@ export const classifierOf = (
     return withHint(modelFirst || trait?.throttling === true ? trait ?? own : own ?? trait, error)
   }
   const failed = RetryClassifier.chain([RetryClassifier.effectErrors, timedOut, RetryClassifier.network])
-  const { network: like = "timeouts" } = timeout
   const network: RetryClassifier.RetryClassifier = (error) =>
-    Option.map(failed(error), (info) => like === "timeouts" ? info : asTimeout(info, like === "all"))
+    Option.map(failed(error), (info) => timeout.network ? asTimeout(info, timeout.network === "all") : info)
   return RetryClassifier.followingCause(RetryClassifier.chain([RetryClassifier.carried, service, network]))
 }

@@ -27,7 +27,7 @@ import { answering, namesOf, olderSdk, throttlingBut } from "../internal/classif
 const maxExponent = 30
 
 /** `java.util.Random.nextInt(bound)`: a whole number from 0 to `bound - 1`. */
-const nextInt = (bound: number, { random }: Failing): number => Math.floor(random.nextDoubleUnsafe() * bound)
+const nextInt: Draw = (bound, { random }) => Math.floor(random.nextDoubleUnsafe() * bound)
 
 /**
  * Options of the backoffs.
@@ -44,16 +44,15 @@ export interface BackoffOptions {
 
 const backoffOptions = { baseDelay: positiveDuration(), maxBackoff: positiveDuration() }
 
-const backoff = (
-  tag: string,
-  options: BackoffOptions,
-  delayOf: (ceilingMillis: number, failing: Failing) => number
-): RetryPolicy.RetryPolicy => {
+/** A delay, given the ceiling. */
+type Draw = (ceilingMillis: number, failing: Failing) => number
+
+const backoff = (tag: string, options: BackoffOptions, draw: Draw): RetryPolicy.RetryPolicy => {
   const check = checksOf(tag, options)
   const { baseDelayMillis, maxBackoffMillis } = validOptions(check, backoffOptions, options)
   return fromSource(tag, check.input, (failing) => {
     const doubled = baseDelayMillis * 2 ** Math.min(failing.step - 1, maxExponent)
-    return delayOf(Math.min(doubled, maxBackoffMillis), failing)
+    return draw(Math.min(doubled, maxBackoffMillis), failing)
   })
 }
 
