@@ -169,20 +169,19 @@ const locate = Effect.fnUntraced(function*(kind: Files.Kind, option: string | un
   return undefined
 })
 
+const skipped = (path: string, kind: Files.Kind, why: string) =>
+  Effect.as(Effect.logDebug(`AWS ${kind} file ${path} is skipped: ${why}`), "")
+
 /** The text of a file, or none if there is no readable file. */
 const read = (path: string, kind: Files.Kind) =>
   Effect.gen(function*() {
     const files = yield* FileSystem.FileSystem
     const { size, type } = yield* files.stat(path)
-    if (type !== "File") {
-      yield* Effect.logDebug(`AWS ${kind} file ${path} is skipped: it is not a file but a ${type}`)
-      return ""
-    }
+    if (type !== "File") return yield* skipped(path, kind, `it is not a file but a ${type}`)
     const bytes = Number(ByteSize.toBigInt(size))
     return bytes > maxSize ? yield* tooLarge(path, bytes, kind) : yield* files.readFileString(path)
   }).pipe(
-    Effect.catchTag("PlatformError", (error) =>
-      Effect.as(Effect.logDebug(`AWS ${kind} file ${path} is skipped: ${error.message}`), ""))
+    Effect.catchTag("PlatformError", ({ message }) => skipped(path, kind, message))
   )
 
 const loaded = Effect.fnUntraced(function*(kind: Files.Kind, option: string | undefined) {

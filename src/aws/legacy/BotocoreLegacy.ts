@@ -105,10 +105,7 @@ const override = (policies: Readonly<Record<string, object>>, rest: object = {})
  * @category documents
  * @since 0.1.0
  */
-export const documentJson: {
-  readonly definitions: Readonly<Record<string, object>>
-  readonly retry: Readonly<Record<string, object>>
-} = {
+export const documentJson: Readonly<Record<"definitions" | "retry", Readonly<Record<string, object>>>> = {
   definitions: {
     connection_failed: { applies_when: { socket_errors: ["GENERAL_CONNECTION_ERROR"] } },
     throttling: onCode("Throttling", 400)

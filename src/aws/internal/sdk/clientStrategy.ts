@@ -96,29 +96,20 @@ const isNative = (callback: unknown): boolean =>
   typeof callback !== "function" || nativeCode.test(Function.prototype.toString.call(callback))
 
 /**
- * Calls `delivered` when the promise has delivered its token, with a function that says, once all reactions have run,
- * whether no receiver was left; or `rejected` if there is no token.
+ * Watches who waits for a promise. Returns a function that says whether only races do, which may be over.
  *
  * `Promise.race` does not report when it is over, but it ignores a value that comes too late, and that can be seen: the
  * value is never looked at. A promise that is awaited directly, or by the caller's own callbacks, counts as waited for.
  */
-const watchDelivery = (
-  promise: Promise<SdkToken>,
-  delivered: (token: SdkToken, isLost: () => boolean) => void,
-  rejected: () => void
-): Promise<SdkToken> => {
+const watchRaces = (promise: Promise<SdkToken>): () => boolean => {
   const listen = promise.then.bind(promise)
   const listeners: Array<unknown> = []
-  void listen((token) => {
-    // Until now only the promise that delivers has looked.
-    token.isTaken = false
-    delivered(token, () => listeners.length > 0 && listeners.every(isNative) && !token.isTaken)
-  }, rejected)
   const then: typeof listen = (onToken, onError) => {
     listeners.push(onToken)
     return listen(onToken, onError)
   }
-  return Object.defineProperty(promise, "then", { value: then, configurable: true })
+  Object.defineProperty(promise, "then", { value: then, configurable: true })
+  return () => listeners.length > 0 && listeners.every(isNative)
 }
 
 /** The facts in what the SDK reports about a failure, if our own classifier does not know it. */
@@ -193,9 +184,16 @@ export class SdkStrategy implements Smithy.RetryStrategyV2 {
   private issue(acquire: Effect.Effect<Token, unknown>, call: Call, before?: Token): Promise<SdkToken> {
     const token = Effect.map(acquire, (token) => new SdkToken(this, token, call))
     const promise = Effect.runPromiseWith(this.context)(token, { signal: call.signal })
-    return watchDelivery(promise, ({ token }, isLost) => {
-      const check = Effect.suspend(() => isLost() ? token.abandon : token.markSent)
+    void promise.then((delivered) => {
+      // Until now only the promise that delivers has looked.
+      delivered.isTaken = false
+      // Once all reactions have run.
+      const check = Effect.suspend(() =>
+        isRaced() && !delivered.isTaken ? delivered.token.abandon : delivered.token.markSent
+      )
       Effect.runForkWith(this.context)(Effect.andThen(Effect.yieldNow, check))
     }, () => discard(before))
+    const isRaced = watchRaces(promise)
+    return promise
   }
 }
