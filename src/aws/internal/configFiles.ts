@@ -27,8 +27,6 @@ type Open = Property & { value: string }
 
 const isBlank = (char: string | undefined): boolean => char === " " || char === "\t"
 
-const isComment = (char: string | undefined): boolean => char === "#" || char === ";"
-
 /** Blanks are only the space and the tab. Index loops, since a regular expression for this is quadratic. */
 const trim = (text: string): string => {
   let start = 0
@@ -69,7 +67,7 @@ export class Reader {
   /** What is wrong with the line, if anything. */
   read(line: string, number: number): string | undefined {
     const text = trim(line)
-    if (text === "" || isComment(text[0])) return undefined
+    if (["#", ";", undefined].includes(text[0])) return undefined
     if (line[0] === "[") return this.header(text)
     if (this.section === undefined) return "expected a section header before it"
     return isBlank(line[0]) ? this.continuation(text) : this.definition(text, number, this.section)

@@ -3,7 +3,6 @@ import * as Clock from "effect/Clock"
 import type * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import { Refused } from "../../../internal/refused.ts"
 import { get } from "../../../internal/tryGet.ts"
@@ -153,10 +152,10 @@ export class SdkStrategy implements Smithy.RetryStrategyV2 {
 
   recordSuccess(token: Smithy.RetryToken): void {
     if (!this.owns(token)) return
-    const exit = Effect.runSyncExitWith(this.context)(this.service.recordSuccess(token.token))
-    if (Exit.isFailure(exit)) {
-      Effect.runForkWith(this.context)(Effect.logDebug("a success was not recorded", exit.cause))
-    }
+    Effect.runForkWith(this.context)(Effect.catchCause(
+      this.service.recordSuccess(token.token),
+      (cause) => Effect.logDebug("a success was not recorded", cause)
+    ))
   }
 
   private owns(token: Smithy.RetryToken): token is SdkToken {
