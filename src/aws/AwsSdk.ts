@@ -16,7 +16,7 @@
  */
 
 import type { Client, Command, HttpHandlerOptions, MetadataBearer, Pluggable, RetryStrategyV2 } from "@smithy/types"
-import type * as Context from "effect/Context"
+import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { LazyArg } from "effect/Function"
@@ -171,7 +171,8 @@ export const send = <I extends object, In extends I, O extends MetadataBearer, O
       catch: Facts.thrown
     })
     const isLast = typeof command !== "function"
-    return yield* Effect.tapError(untilDeadline(request), (error) => failed(error, sent, stream, isLast))
+    const until = untilDeadline(Effect.mapError(request, ({ error }) => error))
+    return yield* Effect.tapError(until, (error) => failed(error, sent, stream, isLast))
   })
 }
 
@@ -375,9 +376,10 @@ export const retryStrategy = (
 ): ClientStrategy => {
   const { adaptive } = compiledFrom("AwsSdk.retryStrategy", policy)
   const { AdaptiveRateLimiter: limiter, make } = AdaptiveRateLimiter
-  const paid = Effect.provideServiceEffect(makeRetryStrategy(policy), RetryQuota.RetryQuota, RetryQuota.make())
-  const limited = adaptive ? Effect.provideServiceEffect(paid, limiter, make()) : paid
-  return Effect.runSync(limited as Effect.Effect<ClientStrategy>)
+  const quota = Context.make(RetryQuota.RetryQuota, Effect.runSync(RetryQuota.make()))
+  const services = adaptive ? Context.add(quota, limiter, Effect.runSync(make())) : quota
+  const context = services as Context.Context<RetryQuota.RetryQuota | AdaptiveRateLimiter.AdaptiveRateLimiter>
+  return Effect.runSyncWith(context)(makeRetryStrategy(policy))
 }
 
 /**

@@ -4,7 +4,7 @@ import { counted, words } from "./format.ts"
 import { isObject } from "./invalidField.ts"
 import { look } from "./tryGet.ts"
 
-type Reject = (field: string, value: unknown, expected: string) => never
+type Reject = (field: string, value: unknown, expected: string, path?: string) => never
 
 /** The options, as JSON. */
 type Input = Record<string, unknown>
@@ -36,8 +36,8 @@ const numbers =
  */
 export const checks = (constructorName: string, path = "") => {
   const input: Input = {}
-  const reject: Reject = (field, value, expected) => {
-    throw new InvalidOption({ constructorName, field: path + field, value, expected })
+  const reject: Reject = (field, value, expected, at = path) => {
+    throw new InvalidOption({ constructorName, field: at + field, value, expected })
   }
   const names = new Set<string>()
   const check = numbers(input, names, reject)
@@ -93,11 +93,11 @@ export const checksOf = (constructorName: string, options: object): Checks => {
 }
 
 /** Returns what was made of the options. Rejects those that were not checked. */
-export const rejectUnknown = <A>({ names, path, tag }: Checks, options: object, made?: A): A => {
-  const unknown = Object.keys(options).find((name) => !names.has(name))
-  if (unknown === undefined) return made!
-  const expected = `one of ${Array.from(names, (name) => path + name).join(", ")}`
-  throw new InvalidOption({ constructorName: tag, field: "option", value: path + unknown, expected })
+export const rejectUnknown = <A>({ names, path, reject }: Checks, options: object, made?: A): A => {
+  for (const name of Object.keys(options)) {
+    if (!names.has(name)) reject("option", path + name, `one of ${path}${[...names].join(`, ${path}`)}`, "")
+  }
+  return made!
 }
 
 /** Names options that are checked elsewhere. */

@@ -23,8 +23,9 @@ export interface SdkError extends Error {
 }
 
 /** What the SDK threw or rejected with; a value that is not an object is wrapped, as by the SDK's own retries. */
-export const thrown = (error: unknown): SdkError =>
-  typeof error === "object" && error !== null ? error as SdkError : new Error(String(error))
+export const thrown = (error: unknown): { readonly error: SdkError } => ({
+  error: typeof error === "object" && error !== null ? error as SdkError : new Error(String(error))
+})
 
 /** STS could not reach the identity provider: its own name, and the one on the wire. */
 const identityProviderCodes = new Set<unknown>(["IDPCommunicationError", "IDPCommunicationErrorException"])
