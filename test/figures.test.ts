@@ -18,14 +18,14 @@ const pictured = "After an outage of 10 s, calls with a concurrency limit are ba
 
 const held: Record<string, ReadonlyArray<Row>> = {
   "README.md": [
-    ["Retries for Effect 4", "test/Package.test.ts: has no run-time dependency but its peer effect"],
+    ["Effect 4, `fetch`", "test/Package.test.ts: has no run-time dependency but its peer effect"],
     [
-      "1,000 calls to a service that is down, three attempts each: 1,100 requests. With p-retry, cockatiel or `Effect.retry` alone: 3,000.",
+      "1,000 calls to a service that is down, at most three attempts each: 1,100 requests, since the quota pays for 100 retries. With p-retry, cockatiel or `Effect.retry` alone: 3,000.",
       "test/examples/comparison.test.ts: Sends for 1,000 calls in a row"
     ],
     ["`Ada, after 3 sends`", "test/peers/examples.test.ts: prints what the index promises, and ends"],
     [
-      "At most three attempts; random waits of up to 1 and then 2 seconds",
+      "at most three attempts, with random waits of up to 1 and then 2 seconds between them",
       "test/core/StandardVectors.test.ts: vector:"
     ],
     ["only errors that can be retried", "test/core/RetryPolicy.test.ts: whileRetryable retries what is safe"],
@@ -48,10 +48,10 @@ const held: Record<string, ReadonlyArray<Row>> = {
       "lab/test/outageLength.test.ts: how long an outage of ten seconds lasts for callers"
     ],
     [
-      "lasts 2 minutes for the callers in one process, 6 minutes for those in 100 and 44 minutes for those in 1,000",
+      "lasts 2 minutes if all callers are in one process, 6 minutes with 100 processes and 44 minutes with 1,000",
       "lab/test/outageLength.test.ts: is said by the README in minutes and seconds of the page"
     ],
-    [", 1 s, 7 s and 20 s.", "lab/test/outageLength.test.ts: is said by the README in minutes and seconds of the page"],
+    ["lasts 1 s, 7 s and 20 s.", "lab/test/outageLength.test.ts: is said by the README in minutes and seconds of the page"],
     ["in theory it never ends", "lab/test/simulator/map.test.ts: Simulator.recoversBelow"],
     ["every page, every example", "test/docs.test.ts: llms.txt lists all pages and examples"],
     ["every module", "test/docs.test.ts: docs/modules.md names every module of the package"]
@@ -77,7 +77,7 @@ const held: Record<string, ReadonlyArray<Row>> = {
   ],
   "docs/aws-sdk.md": [
     [
-      "is tested with 3.41",
+      "is tested with `@smithy/core` 3.41",
       "test/aws/ClassificationFuzz.test.ts: is tested with the version that docs/aws-sdk.md names"
     ],
     [

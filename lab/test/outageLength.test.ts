@@ -52,11 +52,11 @@ describe("how long an outage of ten seconds lasts for callers", () => {
     const minutes = (seconds: number) => Math.round(seconds / 60)
     assert.include(
       read("README.md"),
-      `lasts ${minutes(one![1])} minutes for the callers in one process, ${
+      `lasts ${minutes(one![1])} minutes if all callers are in one process, ${
         minutes(hundred![1])
-      } minutes for those in 100 and ${minutes(thousand![1])} minutes for those in 1,000`
+      } minutes with 100 processes and ${minutes(thousand![1])} minutes with 1,000`
     )
-    assert.match(read("README.md"), new RegExp(`, ${one![2]} s, ${hundred![2]} s and ${thousand![2]} s\\.`))
+    assert.match(read("README.md"), new RegExp(`lasts ${one![2]} s, ${hundred![2]} s and ${thousand![2]} s\\.`))
   })
 
   for (const mechanism of firstOf(["AIMD", "Gradient2", "quota"], 0)) {

@@ -736,7 +736,7 @@ describe("AwsSdk.send", () => {
         "throttling"
       ],
       [
-        "a throttling code as `Code` or `__type` only, or of the cause",
+        "a throttling code only as `Code` or `__type`, or only in the cause",
         [
           coded({ Code: "SlowDown" }),
           coded({ __type: "a#SlowDown" }),

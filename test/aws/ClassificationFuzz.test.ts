@@ -166,7 +166,7 @@ describe("classification, against the real @smithy/core", () => {
     const { version } = JSON.parse(
       fs.readFileSync(new URL("../../node_modules/@smithy/core/package.json", import.meta.url), "utf8")
     )
-    assert.include(page, `is tested with ${version.split(".").slice(0, 2).join(".")}.`)
+    assert.include(page, `is tested with \`@smithy/core\` ${version.split(".").slice(0, 2).join(".")}.`)
   })
 
   it("60,000 errors: docs/aws-sdk.md lists every difference seen, and every difference listed is seen", () => {
