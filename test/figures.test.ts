@@ -84,7 +84,7 @@ const held: Record<string, ReadonlyArray<Row>> = {
       "a quota of 500 tokens for each client",
       "test/aws/SdkModes.test.ts: next to StandardRetryStrategy of @smithy/core"
     ],
-    ["all calls under one layer share one", "test/examples/sharing.test.ts: 40 requests in an outage send 40 times"]
+    ["all calls under one layer share a quota", "test/examples/sharing.test.ts: 40 requests in an outage send 40 times"]
   ],
   "docs/evidence/conformance.md": [
     ["every row says what its figures rest on", "test/aws/Conformance.test.ts: every figure of %s.json has a basis"],
