@@ -57,7 +57,7 @@ describe("docs/modules.md", () => {
 it("the README and docs/modules.md name the versions of Node that CI runs", () => {
   const [, versions] = /^\s+node: \[(.+)\]$/m.exec(read(".github/workflows/ci.yml"))!
   assert.include(read("docs/modules.md"), `| Node ${versions} | `)
-  assert.include(read("README.md"), `Node ${versions!.replace(/, (\d+)$/, " and $1")}, by`)
+  assert.include(read("README.md"), `Node ${versions!.replace(/, (\d+)$/, " and $1")} (`)
 })
 
 it("the sidebar of the site has each page, and no other", async () => {

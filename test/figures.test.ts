@@ -51,7 +51,10 @@ const held: Record<string, ReadonlyArray<Row>> = {
       "lasts 2 minutes if all callers are in one process, 6 minutes with 100 processes and 44 minutes with 1,000",
       "lab/test/outageLength.test.ts: is said by the README in minutes and seconds of the page"
     ],
-    ["lasts 1 s, 7 s and 20 s.", "lab/test/outageLength.test.ts: is said by the README in minutes and seconds of the page"],
+    [
+      "lasts 1 s, 7 s and 20 s.",
+      "lab/test/outageLength.test.ts: is said by the README in minutes and seconds of the page"
+    ],
     ["in theory it never ends", "lab/test/simulator/map.test.ts: Simulator.recoversBelow"],
     ["every page, every example", "test/docs.test.ts: llms.txt lists all pages and examples"],
     ["every module", "test/docs.test.ts: docs/modules.md names every module of the package"]
