@@ -307,9 +307,6 @@ export const make = <A, E, RDelay = never, RAttempt = never>(
   }
 }
 
-/** A property that printing its object does not show. */
-const unshown: PropertyDescriptor = { enumerable: false, writable: false }
-
 /**
  * The wait failed: an acceptor said so, or a poll failed with an error that none matched.
  *
@@ -326,11 +323,16 @@ export class WaiterFailed<out A = unknown, out E = unknown> extends Data.TaggedE
   /** The time since the wait began. */
   readonly elapsed: Duration.Duration
 }> {
+  readonly #outcome: Result.Result<A, E>
+  constructor(
+    { outcome, ...shown }: Pick<WaiterFailed<A, E>, "outcome" | "matched" | "reason" | "attempts" | "elapsed">
+  ) {
+    super(shown)
+    this.#outcome = outcome
+  }
   /** The outcome that ended the wait. It may be a whole response, so printing the error does not show it. */
-  declare readonly outcome: Result.Result<A, E>
-  constructor(fields: Pick<WaiterFailed<A, E>, "outcome" | "matched" | "reason" | "attempts" | "elapsed">) {
-    super(fields)
-    Object.defineProperty(this, "outcome", unshown)
+  get outcome(): Result.Result<A, E> {
+    return this.#outcome
   }
   override get message(): string {
     const why = this.reason ??
@@ -355,11 +357,14 @@ export class WaiterTimedOut<out A = unknown, out E = unknown> extends Data.Tagge
   /** The time since the wait began. */
   readonly elapsed: Duration.Duration
 }> {
+  readonly #last: Result.Result<A, E> | undefined
+  constructor({ last, ...shown }: Pick<WaiterTimedOut<A, E>, "last" | "reason" | "maxWait" | "attempts" | "elapsed">) {
+    super(shown)
+    this.#last = last
+  }
   /** The last outcome; `undefined` if no poll finished. Printing the error does not show it. */
-  declare readonly last: Result.Result<A, E> | undefined
-  constructor(fields: Pick<WaiterTimedOut<A, E>, "last" | "reason" | "maxWait" | "attempts" | "elapsed">) {
-    super(fields)
-    Object.defineProperty(this, "last", unshown)
+  get last(): Result.Result<A, E> | undefined {
+    return this.#last
   }
   override get message(): string {
     const { attempts, elapsed, maxWait, reason } = this

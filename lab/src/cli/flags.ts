@@ -84,7 +84,7 @@ export const share = (name: string, description: string) =>
   Flag.String(name).pipe(
     Flag.filterMap(
       (text) => {
-        const [, number, percent] = /^(\d*\.?\d+) ?(%?)$/.exec(text) ?? []
+        const [, number, percent] = /^(\d+(?:\.\d+)?|\.\d+) ?(%?)$/.exec(text) ?? []
         return Option.some(Number(number) / (percent === "" ? 1 : 100)).pipe(Option.filter((rate) => rate <= 1))
       },
       () => "a number from 0 to 1, or a percentage"

@@ -73,11 +73,11 @@ const backoffOptions = {
 }
 
 const backoffOf = (check: Checks, options: BackoffOptions): RetryPolicy.RetryPolicy => {
-  const { addRetryAfter, baseMillis, maxRetryAfterMillis } = Valid.validOptions(check, backoffOptions, options)
   const { customBackoff } = options
   if (customBackoff !== undefined) {
     check.input.customBackoff = named(callable(check, "customBackoff", customBackoff))
   }
+  const { addRetryAfter, baseMillis, maxRetryAfterMillis } = Valid.validOptions(check, backoffOptions, options)
   const backoff = delayOf(baseMillis, customBackoff)
   return fromSource("JavaScriptV2.backoff", check.input, (failing) => {
     if (Option.isSome(redirects(failing.error))) return 0
