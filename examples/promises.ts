@@ -5,11 +5,12 @@
  * promise rejects with the function's own error, or with the reason of
  * the caller's signal.
  */
-import { Effect, type ManagedRuntime } from "effect"
+import { Effect, type ManagedRuntime, Option } from "effect"
 import {
   AwsModes,
   awsStandard,
   awsStandard2026,
+  RetryClassifier,
   RetryObserver,
   RetryQuota
 } from "effect-retry"
@@ -93,16 +94,21 @@ export const classifyDatabase = (
     : undefined
 }
 
+const writing = RetryClassifier.orElse(
+  RetryClassifier.followingCause(RetryClassifier.database),
+  (error) =>
+    RetryClassifier.defaultClassifier({
+      request: { method: "POST" },
+      cause: error
+    })
+)
+
 /**
- * `classify` for writes: a connection that breaks does not show whether
- * the statement ran, so it is not repeated.
+ * `classify` for writes: what the database says counts. Else a write is
+ * treated like a POST, which is not repeated once it may have run.
  */
-export const classifyWrite = (error: unknown): Verdict => {
-  const { code } = Object(error) as { readonly code?: unknown }
-  return /^(?:ECONNRESET|EPIPE|ETIMEDOUT)$/.test(String(code))
-    ? { safety: "Maybe", fault: "server" }
-    : undefined
-}
+export const classifyWrite = (error: unknown): Verdict =>
+  Option.getOrUndefined(writing(error))
 
 /**
  * A client that throws. All calls with the same policy object share a

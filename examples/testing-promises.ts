@@ -65,7 +65,7 @@ export const waitsAsAsked = () =>
     assert.deepEqual(sentAt, [0, 3300])
   })
 
-/** A server that never answers: the call ends after 30 seconds. */
+/** A server that never answers: the call ends soon after 30 seconds. */
 export const givesUp = () =>
   inVirtualTime(async (context, now) => {
     const orders = makeOrders({ context, fetch: hanging })

@@ -62,9 +62,9 @@ describe("examples/fetch", () => {
 
 describe("examples/promises", () => {
   it("classifyWrite: a write is not repeated when its connection breaks", async () => {
+    const broken = Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" })
     const sendsOf = async (classify?: typeof Promises.classifyWrite) => {
       let sends = 0
-      const broken = Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" })
       const retry = make(awsStandard, { retries: 1, ...(classify && { classify }) })
       const error = await rejected(retry(() => {
         sends++
@@ -76,6 +76,11 @@ describe("examples/promises", () => {
     assert.strictEqual(await sendsOf(), 2)
     assert.strictEqual(await sendsOf(Promises.classifyWrite), 1)
     assert.isUndefined(Promises.classifyWrite(undefined))
+    const failing = (code: string) => Object.assign(new Error("write"), { code, syscall: "write" })
+    const safetyOf = (error: unknown) => Object(Promises.classifyWrite(error)).safety
+    const unsafe = [broken, new Error("query", { cause: broken }), ...["EPIPE", "EHOSTUNREACH", "57P01"].map(failing)]
+    assert.deepStrictEqual(unsafe.map(safetyOf), unsafe.map(() => "Maybe"))
+    assert.deepStrictEqual(["40001", "53300"].map(failing).map(safetyOf), ["Yes", "Yes"])
   })
 })
 
