@@ -12,7 +12,6 @@
  * @since 0.1.0
  */
 
-import type * as Clock from "effect/Clock"
 import type * as Config from "effect/Config"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
@@ -22,7 +21,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import { checkName, checks } from "./internal/checks.ts"
-import { withMillis } from "./internal/clock.ts"
+import { withClock, withMillis } from "./internal/clock.ts"
 import { configured } from "./internal/layerConfig.ts"
 import { named, type Names } from "./internal/namedServices.ts"
 import { Refused } from "./internal/refused.ts"
@@ -162,9 +161,6 @@ export interface Options {
    */
   readonly maxWaiters?: number | undefined
 }
-
-const withClock = <A>(f: (clock: Clock.Clock) => A): Effect.Effect<A> =>
-  Effect.clockWith((clock) => Effect.sync(() => f(clock)))
 
 const reservationOf = (held: Held): Reservation => ({
   cost: held.cost,

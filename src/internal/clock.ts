@@ -15,6 +15,10 @@ export const wallMillis = (): number => {
   return fiber === undefined ? Number.NaN : clockOf(fiber).currentTimeMillisUnsafe()
 }
 
+/** What follows from the clock. */
+export const withClock = <A>(f: (clock: Clock.Clock) => A): Effect.Effect<A> =>
+  Effect.withFiber((fiber) => Effect.sync(() => f(clockOf(fiber))))
+
 /** What follows from the time, in milliseconds of the monotonic clock. */
 export const withMillis = <A>(f: (nowMillis: number) => A): Effect.Effect<A> =>
-  Effect.withFiber((fiber) => Effect.sync(() => f(monotonicMillis(clockOf(fiber)))))
+  withClock((clock) => f(monotonicMillis(clock)))

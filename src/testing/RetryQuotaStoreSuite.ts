@@ -33,7 +33,7 @@ export interface Options {
   readonly onExceeded?: "stop" | "wait" | undefined
   /**
    * Lets milliseconds pass for a store outside the program, such as `Effect.sleep`. Default: a `TestClock` is moved.
-   * Without a `TestClock`, laws that interrupt a call at every step are left out.
+   * Without a `TestClock`, laws that interrupt a caller at every step are left out.
    */
   readonly elapse?: ((millis: number) => Effect.Effect<void>) | undefined
   /** How far off a balance may be, in tokens, if real time passes while it is read. Default 0. */
@@ -41,8 +41,8 @@ export interface Options {
 }
 
 /**
- * The laws of every store: tokens are conserved, a reservation is settled once, missing tokens are not granted, an
- * interruption takes nothing, and calls pay what they should. Test its `gates` with their own suite, `SendGateSuite`. `make` makes a new store each time, with any
+ * The laws of every store: tokens are conserved, a reservation is settled once, missing tokens are not granted, and an
+ * interruption takes nothing. Test its `gates` with their own suite, `SendGateSuite`. `make` makes a new store each time, with any
  * number of tokens in it. A broken law fails with {@link ContractBroken}.
  *
  * @category constructors

@@ -19,8 +19,8 @@ import type * as Scope from "effect/Scope"
 import { checksOf, flag, rejectUnknown } from "../internal/checks.ts"
 import type { SendGate } from "../SendGate.ts"
 import { gateLawsOf } from "./internal/gateLaws.ts"
+import { GateSubject } from "./internal/gateSubject.ts"
 import type { Law } from "./internal/law.ts"
-import { GateSubject } from "./internal/witnessGate.ts"
 
 /**
  * Options for testing a gate.

@@ -222,20 +222,19 @@ const stores: Readonly<Record<string, ReadonlyArray<Effect.Effect<Store>>>> = {
   "adds deposits, up to the capacity": [
     stopping(() => ({ deposit: () => undefined })),
     stopping((store) => ({ balance: (clock) => 2 * store.balance(clock) })),
-    stopping((store) => ({ deposit: (tokens, clock) => store.deposit(tokens + 1, clock) }))
+    stopping((store) => ({ deposit: (tokens, clock) => store.deposit(tokens + 1, clock) })),
+    stopping((store) => ({ deposit: (tokens, clock) => store.deposit(tokens === 1 ? 2 : tokens, clock) }))
   ],
   "sets its tokens, if it can": [
     stopping(() => ({ set: () => undefined })),
     stopping((store) => ({ set: (tokens, clock) => store.set!(tokens + 1, clock) })),
     stopping((store) => ({ set: (tokens, clock) => store.set!(Math.max(1, tokens), clock) }))
   ],
-  "adds fractions without loss": [
-    stopping((store) => ({ deposit: (tokens, clock) => store.deposit(Math.floor(tokens), clock) }))
-  ],
   "conserves tokens, whatever is taken, settled and deposited": [
     greedy,
     reserving((held) => ({ giveBack: () => held.cost > 9 ? held.spend() : held.giveBack() })),
-    stopping((store) => ({ deposit: (tokens, clock) => store.deposit(tokens > 9 ? 0 : tokens, clock) }))
+    stopping((store) => ({ deposit: (tokens, clock) => store.deposit(tokens > 9 ? 0 : tokens, clock) })),
+    stopping((store) => ({ deposit: (tokens, clock) => store.deposit(Math.floor(tokens), clock) }))
   ],
   "grants no token twice to concurrent fibers": [
     asking((store, cost, clock, hold) =>
@@ -258,11 +257,6 @@ const stores: Readonly<Record<string, ReadonlyArray<Effect.Effect<Store>>>> = {
         balance: (clock) => Math.max(0, store.balance(clock) + Math.min(0, clock.currentTimeMillisUnsafe() - start))
       })))
   ],
-  "pays for the retries of withRetry": [
-    greedy,
-    stopping((store) => ({ deposit: (tokens, clock) => store.deposit(tokens === 1 ? 2 : tokens, clock) }))
-  ],
-  "pays for the retries of Effect.retry": [greedy, reserving((held) => ({ spend: () => held.giveBack() }))],
   "has taken nothing when a caller that asks is interrupted, at any step": [
     tardy,
     asking((store, cost, clock, hold) =>
@@ -271,7 +265,6 @@ const stores: Readonly<Record<string, ReadonlyArray<Effect.Effect<Store>>>> = {
       })
     )
   ],
-  "loses nothing to a call that is interrupted, at any step": [tardy],
   "has taken nothing when a caller that asks for too much is interrupted, at any step": [
     asking((store, cost, clock) =>
       Effect.andThen(

@@ -1,9 +1,10 @@
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
+import { withClock } from "../../src/internal/clock.ts"
 import type { Reservation, RetryQuotaStore } from "../../src/RetryQuotaStore.ts"
 import { alone, type Body as BodyOf, close, type Law, lawsOf, same, within } from "../../src/testing/internal/law.ts"
 import { type Make, trialOf } from "../../src/testing/internal/storeLaws.ts"
-import { Asker, Subject, type Trial, withClock } from "../../src/testing/internal/storeSubject.ts"
+import { Asker, Subject, type Trial } from "../../src/testing/internal/storeSubject.ts"
 import { sweepEach } from "../../src/testing/internal/sweep.ts"
 import { earlier, virtual } from "../../src/testing/internal/time.ts"
 

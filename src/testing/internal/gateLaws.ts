@@ -2,15 +2,10 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import type * as Scope from "effect/Scope"
-import { attempt } from "../../Attempt.ts"
-import { AdaptiveRateLimiter } from "../../gates/AdaptiveRateLimiter.ts"
-import { unlimited } from "../../gates/internal/adaptiveGate.ts"
-import type * as SendGate from "../../SendGate.ts"
-import { alone, type Body, drivers, type Law, lawsOf, same, thrice, within } from "./law.ts"
-import { defect, ok, outcomes, throttled, transient } from "./scriptedService.ts"
+import { ended, endings, type Entry, type GateSubject } from "./gateSubject.ts"
+import { alone, type Body, type Law, lawsOf, same, within } from "./law.ts"
 import { sweepEach } from "./sweep.ts"
 import { earlier, ran, stopped, until, virtual } from "./time.ts"
-import { ended, endings, type Entry, type GateSubject, Witness } from "./witnessGate.ts"
 
 /**
  * What a gate does with a send that it holds back.
@@ -62,29 +57,6 @@ const reopens = (subject: GateSubject, what: string) =>
     yield* subject.ends()
   })
 
-type Driver = keyof typeof drivers
-
-/** Makes the sends of an effect pass a gate, in the place of a limiter's. */
-const through = <A, E, R>(self: Effect.Effect<A, E, R>, gate: SendGate.SendGate) =>
-  Effect.provideService(self, AdaptiveRateLimiter, { ...unlimited, gate: gate as SendGate.SendGate<never> })
-
-/** A gate with room for one send, and a call through it that is interrupted at each step. */
-const swept = <R>(make: Make<R>, driver: Driver) =>
-  Effect.forEach([[transient, throttled, ok()], [transient, defect("broken")]] as const, (script) =>
-    sweepEach(
-      Effect.gen(function*() {
-        const subject = yield* make
-        yield* subject.filled
-        subject.open.pop()?.cancel()
-        return { subject, witness: new Witness(subject.gate) }
-      }),
-      ({ witness }) => through(drivers[driver](outcomes(script, { latency: 10 }).send, thrice), witness),
-      Effect.fnUntraced(function*({ subject, witness }) {
-        witness.check()
-        yield* reopens(subject, "a call has ended")
-      })
-    ))
-
 /** Ends sends, and lets time pass, until the condition holds. */
 const released = (subject: GateSubject, condition: () => boolean) =>
   Effect.gen(function*() {
@@ -111,23 +83,6 @@ const interrupted = <R>(make: Make<R>) =>
     })
   )
 
-const neverSends = (driver: Driver): Bodies[string] =>
-  function*([subject]) {
-    yield* subject.filled
-    const call = outcomes([ok()], { afterwards: "repeat" })
-    let refusal: unknown
-    const noting: SendGate.SendGate = {
-      order: subject.gate.order,
-      enter: (send) => {
-        const answer = subject.gate.enter(send)
-        return answer && Effect.tapError(answer, (error) => Effect.sync(() => refusal = error))
-      }
-    }
-    const exit = yield* ran(Effect.flip(through(drivers[driver](call.send, thrice), noting)), hourMillis)
-    same("how often a refused call is sent", call.sends, 0)
-    same("the error of a refused call", exit?._tag === "Success" ? exit.value : exit, refusal)
-  }
-
 const always: Bodies = {
   *"has a place in the order of gates"([{ gate }]) {
     yield* Effect.sync(() => same("whether the order is a finite number", Number.isFinite(gate.order), true))
@@ -153,19 +108,6 @@ const always: Bodies = {
         same("whether a pass can be settled with any value", Exit.isSuccess(exit), true)
       }
     }
-  },
-  *"makes no send without a pass, among concurrent fibers"([subject]) {
-    const witness = new Witness(subject.gate)
-    let sends = 0
-    const send = Effect.suspend(() => {
-      sends++
-      return Effect.sleep(10)
-    })
-    const calls = Effect.replicateEffect(Effect.exit(through(attempt(send), witness)), 30, { concurrency: "unbounded" })
-    const isOver = (yield* ran(calls, hourMillis)) !== undefined
-    same("whether 30 sends at the same time come to an end", isOver, true)
-    witness.check()
-    same("how many of 30 sends at the same time are made without a pass", sends - witness.settled, 0)
   }
 }
 
@@ -215,16 +157,6 @@ const whereItWaits: Bodies = {
     const places = order.map((entry) => inLine.findIndex((waiter) => waiter.entry === entry) + 1)
     same("the order in which waiters pass", places.join(), inLine.map((_, place) => place + 1).join())
     for (const { fiber } of inLine) yield* stopped(fiber)
-  },
-  *"forgets a waiter that is interrupted"([subject]) {
-    yield* subject.filled
-    const [first, second] = [yield* subject.waiter, yield* subject.waiter]
-    yield* Fiber.interrupt(first.fiber)
-    // It may have been refused: then there is a place in line now.
-    const next = second.fiber.pollUnsafe() === undefined ? second : yield* subject.waiter
-    yield* released(subject, () => next.entry.passes > 0)
-    same("how many passes one gets behind an interrupted waiter", next.entry.passes, 1)
-    same("how many passes an interrupted waiter gets", first.entry.passes, 0)
   }
 }
 
@@ -238,9 +170,7 @@ const whereItRefuses: Bodies = {
     }
     for (const each of [subject, twin]) each.cancels()
     same("how many sends pass after others were refused", yield* subject.room, yield* twin.room)
-  },
-  "keeps withRetry from sending a refused call": neverSends("withRetry"),
-  "keeps Effect.retry from sending a refused call": neverSends("Effect.retry")
+  }
 }
 
 /**
@@ -261,9 +191,5 @@ export const gateLawsOf = <R>(
     ...(onExceeded === "waits" && {
       ...whereItWaits,
       "has taken nothing when a waiter is interrupted, at any step": alone(interrupted(make))
-    }),
-    ...(isReopening && {
-      "keeps nothing of a call by withRetry, whatever interrupts it": alone(swept(make, "withRetry")),
-      "keeps nothing of a call by Effect.retry, whatever interrupts it": alone(swept(make, "Effect.retry"))
     })
   })

@@ -2,8 +2,6 @@ import * as Cause from "effect/Cause"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import { withRetry } from "../../Attempt.ts"
-import * as RetryPolicy from "../../RetryPolicy.ts"
 import { type Time, virtual } from "./time.ts"
 import { withTestClock } from "./virtualTime.ts"
 
@@ -127,22 +125,3 @@ export const lawsOf = <S, R>(
       )
     }
   })
-
-/**
- * How calls are retried.
- *
- * @internal
- */
-export const drivers = {
-  "withRetry": <A, E, R>(send: Effect.Effect<A, E>, policy: RetryPolicy.RetryPolicy<unknown, never, R>) =>
-    withRetry(send, policy),
-  "Effect.retry": <A, E, R>(send: Effect.Effect<A, E>, policy: RetryPolicy.RetryPolicy<unknown, never, R>) =>
-    Effect.retry(send, policy)
-}
-
-/**
- * A policy of three attempts.
- *
- * @internal
- */
-export const thrice = RetryPolicy.fromDelay(() => 10).pipe(RetryPolicy.maxAttempts(3))

@@ -6,8 +6,8 @@ import { AdaptiveGate, initial, serviceOf, validated } from "../../gates/interna
 import { also, checks, checksOf } from "../../internal/checks.ts"
 import { monotonicMillis, withMillis } from "../../internal/clock.ts"
 import type * as Cubic from "../../internal/math/cubic.ts"
-import type { Pass } from "../../SendGate.ts"
-import { endings, Witness } from "./witnessGate.ts"
+import type { Pass, Send, SendGate } from "../../SendGate.ts"
+import { ended } from "./gateSubject.ts"
 
 const constructorName = "TestLimiter.layer"
 
@@ -75,30 +75,53 @@ export interface SteadyLimiterOptions extends Pick<AdaptiveRateLimiter.Options, 
  *
  * @internal
  */
-export class SteadyLimiter extends Witness<AdaptiveRateLimiter.RateLimitExceeded> {
+export class SteadyLimiter implements SendGate<AdaptiveRateLimiter.RateLimitExceeded> {
+  readonly order: number
   readonly limiter: AdaptiveRateLimiter.Service
+  /** Passes neither settled nor canceled. */
+  open = 0
+  private used = 0
 
   constructor(
-    gate: AdaptiveGate,
+    private readonly gate: AdaptiveGate,
     /** Initial tokens plus those refilled since. */
     private readonly tokensAt: (nowMillis: number) => number
   ) {
-    super(gate)
+    this.order = gate.order
     this.limiter = { ...serviceOf(gate), acquire: this.acquire, update: () => Effect.void, gate: this }
   }
 
-  protected override settle(): void {}
+  enter(send: Send): void | Effect.Effect<void, AdaptiveRateLimiter.RateLimitExceeded> {
+    const { attempt, context, failureClass, nowMillis } = send
+    const hold = (pass: Pass) => send.hold(this.counted(pass))
+    return this.gate.enter({ attempt, context, failureClass, nowMillis, hold })
+  }
 
   /** The tokens that it had and got, minus those of sends. */
   get expected(): Effect.Effect<number> {
-    return withMillis((nowMillis) => this.tokensAt(nowMillis) - this.held + this.canceled)
+    return withMillis((nowMillis) => this.tokensAt(nowMillis) - this.used)
+  }
+
+  private counted(pass: Pass): Pass {
+    this.open++
+    this.used++
+    return {
+      settle: () => {
+        this.open--
+      },
+      cancel: () => {
+        this.open--
+        this.used--
+        pass.cancel()
+      }
+    }
   }
 
   /** Sends without the engine. */
   private get acquire(): Effect.Effect<void, AdaptiveRateLimiter.RateLimitExceeded> {
     return Effect.withFiber(({ context }) => {
       const nowMillis = monotonicMillis(Context.get(context, Clock.Clock))
-      const hold = (pass: Pass) => pass.settle({ ...endings[0]!, nowMillis })
+      const hold = (pass: Pass) => pass.settle({ ...ended("Success"), nowMillis })
       return this.enter({ attempt: 1, context, nowMillis, hold }) ?? Effect.void
     })
   }

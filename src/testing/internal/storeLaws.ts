@@ -1,19 +1,15 @@
 import * as Cause from "effect/Cause"
-import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Random from "effect/Random"
 import type * as Scope from "effect/Scope"
-import { withRetry } from "../../Attempt.ts"
-import * as RetryPolicy from "../../RetryPolicy.ts"
-import * as RetryQuota from "../../RetryQuota.ts"
+import { withClock } from "../../internal/clock.ts"
 import type { Reservation } from "../../RetryQuotaStore.ts"
-import { alone, type Body, drivers, type Law, lawsOf, same, thrice, within } from "./law.ts"
-import { ok, type Outcome, outcomes, transient } from "./scriptedService.ts"
-import { Asker, patienceMillis, type Subject, Trial, withClock } from "./storeSubject.ts"
-import { sweepEach, sweepQuota } from "./sweep.ts"
-import { earlier, ran, stopped, type Time, turns, until } from "./time.ts"
+import { alone, type Body, type Law, lawsOf, same, within } from "./law.ts"
+import { Asker, patienceMillis, type Subject, Trial } from "./storeSubject.ts"
+import { sweepEach } from "./sweep.ts"
+import { earlier, stopped, type Time, turns, until } from "./time.ts"
 
 /**
  * Makes a store, a new one each time.
@@ -104,59 +100,6 @@ const refusal = (subject: Subject, cost: number, patienceMillis?: number) =>
     return shortage
   })
 
-/** Three attempts, whose retries cost a tenth of the tokens each. */
-const policyOf = ({ unit }: Subject) => thrice.pipe(RetryPolicy.quotaGated({ cost: unit }))
-
-/** Runs a call to its end, and returns how often it was sent. */
-const called = (subject: Subject, driver: keyof typeof drivers, script: ReadonlyArray<Outcome>) =>
-  Effect.gen(function*() {
-    const call = outcomes(script, { afterwards: "repeat" })
-    const quota = RetryQuota.fromStore(subject.store)
-    const retried = Effect.provideService(drivers[driver](call.send, policyOf(subject)), RetryQuota.RetryQuota, quota)
-    same("whether the call ends", (yield* ran(Effect.exit(retried), patienceMillis, subject.time)) !== undefined, true)
-    return call.sends
-  })
-
-const pays = (driver: keyof typeof drivers): Body<Trial> =>
-  function*(trial) {
-    const { store: { firstAttemptCost, onExceeded, successIncrement }, unit } = trial
-    for (
-      const [name, script, sends, change] of [
-        ["that succeeds", [ok()], 1, successIncrement],
-        ["that fails and then succeeds", [transient, ok()], 2, 0],
-        ["that fails three times", [transient], 3, -2 * unit]
-      ] as const
-    ) {
-      yield* trial.starts(5)
-      same(`how often a call is sent ${name}`, yield* called(trial, driver, script), sends)
-      yield* trial.expects(`a call ${name}`, change - firstAttemptCost)
-    }
-    if (onExceeded === "wait") return
-    const first = firstAttemptCost / unit
-    yield* trial.starts(first + 0.5)
-    same("how often a call is sent whose retry costs too much", yield* called(trial, driver, [transient]), 1)
-    yield* trial.expects("a retry was refused", -firstAttemptCost)
-    if (firstAttemptCost === 0) return
-    yield* trial.starts(first / 2)
-    same("how often a call is sent that cannot pay for its first send", yield* called(trial, driver, [ok()]), 0)
-    yield* trial.expects("a first send was refused")
-  }
-
-const swept = <R>(make: Make<R>) =>
-  Effect.contextWith((context: Context.Context<R | Scope.Scope>) => {
-    const full = Effect.tap(make, (subject) => subject.setTo(subject.size))
-    const store = Effect.map(Effect.provideContext(full, context), (subject) => subject.store)
-    return Effect.gen(function*() {
-      const subject = yield* make
-      const asker = new Asker()
-      const call = Effect.suspend(() =>
-        withRetry(outcomes([transient, transient, ok()], { latency: 10 }).send, policyOf(subject))
-      )
-      yield* sweepQuota(noting(asker, call), { store })
-      asker.check(0)
-    })
-  })
-
 type Bodies<R = never> = Readonly<Record<string, Body<Trial, R>>>
 
 const always: Bodies = {
@@ -216,11 +159,6 @@ const always: Bodies = {
     yield* trial.deposits(0.5)
     yield* trial.takes(1)
   },
-  *"adds fractions without loss"(trial) {
-    yield* trial.starts(0)
-    for (let count = 0; count < 10; count++) yield* trial.deposits(0.1)
-    yield* trial.takes(1)
-  },
   *"conserves tokens, whatever is taken, settled and deposited"(trial) {
     yield* trial.starts(5)
     const open: Array<Reservation> = []
@@ -255,9 +193,7 @@ const always: Bodies = {
       look()
     })
     within("the balance when the clock is right again", yield* subject.balance, least, store.capacity)
-  },
-  "pays for the retries of withRetry": pays("withRetry"),
-  "pays for the retries of Effect.retry": pays("Effect.retry")
+  }
 }
 
 const whereItWaits: Bodies = {
@@ -344,8 +280,7 @@ const whereItWaits: Bodies = {
 /** The laws that need a `TestClock`. */
 const virtually = <R>(make: Make<R>): Bodies<R> => ({
   "has taken nothing when a caller that asks is interrupted, at any step": alone(interrupted(make, 10)),
-  "has taken nothing when a caller that asks for too much is interrupted, at any step": alone(interrupted(make, 0)),
-  "loses nothing to a call that is interrupted, at any step": alone(swept(make))
+  "has taken nothing when a caller that asks for too much is interrupted, at any step": alone(interrupted(make, 0))
 })
 
 /**

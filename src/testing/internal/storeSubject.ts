@@ -1,7 +1,6 @@
-import type * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { clockOf } from "../../internal/clock.ts"
+import { clockOf, withClock } from "../../internal/clock.ts"
 import type { Ask, Reservation, RetryQuotaStore, Shortage } from "../../RetryQuotaStore.ts"
 import { close, isClose, same, within } from "./law.ts"
 import { ran, type Time, turns } from "./time.ts"
@@ -15,14 +14,6 @@ export const patienceMillis = 60_000
 
 /** Longer than any law takes. */
 const forever = Duration.days(100)
-
-/**
- * Uses the current clock, in one step.
- *
- * @internal
- */
-export const withClock = <A>(use: (clock: Clock.Clock) => A): Effect.Effect<A> =>
-  Effect.withFiber((fiber) => Effect.succeed(use(clockOf(fiber))))
 
 /**
  * A caller that asks for tokens.

@@ -8,70 +8,9 @@ import { monotonicMillis, withMillis } from "../../internal/clock.ts"
 import { Refused } from "../../internal/refused.ts"
 import { get } from "../../internal/tryGet.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
-import type { Outcome, Pass, Send, SendGate } from "../../SendGate.ts"
+import type { Outcome, Pass, SendGate } from "../../SendGate.ts"
 import { same } from "./law.ts"
 import { turns } from "./time.ts"
-
-/**
- * A gate around another that counts what happens to its passes.
- *
- * @internal
- */
-export class Witness<E = unknown> implements SendGate<E> {
-  readonly order: number
-  held = 0
-  settled = 0
-  canceled = 0
-
-  constructor(protected readonly gate: SendGate<E>) {
-    this.order = gate.order
-  }
-
-  /** Passes neither settled nor canceled. */
-  get open(): number {
-    return this.held - this.settled - this.canceled
-  }
-
-  /** Reports to the gate how a send ended. */
-  protected settle(pass: Pass, outcome: Outcome): void {
-    pass.settle(outcome)
-  }
-
-  enter(send: Send): void | Effect.Effect<void, E> {
-    const { attempt, context, failureClass } = send
-    const hold = (pass: Pass) => {
-      this.held++
-      send.hold(this.counted(pass))
-    }
-    return this.gate.enter({
-      attempt,
-      context,
-      failureClass,
-      hold,
-      get nowMillis() {
-        return send.nowMillis
-      }
-    })
-  }
-
-  private counted(pass: Pass): Pass {
-    return {
-      settle: (outcome) => {
-        this.settled++
-        this.settle(pass, outcome)
-      },
-      cancel: () => {
-        this.canceled++
-        pass.cancel()
-      }
-    }
-  }
-
-  /** Rejects passes that were not settled or canceled exactly once. */
-  check(): void {
-    same("passes that are neither settled nor canceled, or twice", this.open, 0)
-  }
-}
 
 /**
  * A send that asks a gate.
