@@ -158,23 +158,15 @@ export class Armed extends Context.Service<Armed, { readonly armed: true }>()("e
  */
 export const armed: Layer.Layer<Armed> = /* @__PURE__ */ Layer.succeed(Armed, { armed: true })
 
-/** A valid outage, in milliseconds. */
-interface Valid extends Times {
-  readonly kind: Outage["kind"]
-  readonly share: number
-  readonly factor: number
-  readonly byMillis: number
-}
-
 const shared = { share: Records.share(1) }
 
+const slow = { ...shared, factor: Records.factor(1), by: Records.duration(0) }
+
 /** The options of each kind, besides its window. */
-const kinds: Readonly<Record<Outage["kind"], Records.OptionRecord>> = {
-  fail: shared,
-  drop: shared,
-  hold: {},
-  slow: { ...shared, factor: Records.factor(1), by: Records.duration(0) }
-}
+const kinds = { fail: shared, drop: shared, hold: {}, slow }
+
+/** A valid outage, in milliseconds. */
+type Valid = Times & Records.Valid<typeof slow> & Pick<Outage, "kind">
 
 const validated = (constructorName: string, outage: Outage, index: number): Valid => {
   const field = `outages[${index}]`
