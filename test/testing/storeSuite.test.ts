@@ -199,18 +199,6 @@ const stores: Readonly<Record<string, ReadonlyArray<Effect.Effect<Store>>>> = {
       held.resize!(cost) || (store.reserve(store.balance(clock), clock), false)
     )
   ],
-  "takes nothing if there are too few tokens": [
-    stopping((store) => ({
-      reserve: (cost, clock) => store.reserve(Math.min(cost, store.balance(clock)), clock)
-    })),
-    stopping((store) => ({
-      reserve: (cost, clock) => {
-        const answer = store.reserve(cost, clock)
-        if (answer === undefined) store.reserve(store.balance(clock), clock)
-        return answer
-      }
-    }))
-  ],
   "grants a cost of 0 at any balance": [
     stopping((store) => ({
       reserve: (cost, clock) => store.balance(clock) === 0 ? undefined : store.reserve(cost, clock)
@@ -234,7 +222,17 @@ const stores: Readonly<Record<string, ReadonlyArray<Effect.Effect<Store>>>> = {
     greedy,
     reserving((held) => ({ giveBack: () => held.cost > 9 ? held.spend() : held.giveBack() })),
     stopping((store) => ({ deposit: (tokens, clock) => store.deposit(tokens > 9 ? 0 : tokens, clock) })),
-    stopping((store) => ({ deposit: (tokens, clock) => store.deposit(Math.floor(tokens), clock) }))
+    stopping((store) => ({ deposit: (tokens, clock) => store.deposit(Math.floor(tokens), clock) })),
+    stopping((store) => ({
+      reserve: (cost, clock) => store.reserve(Math.min(cost, store.balance(clock)), clock)
+    })),
+    stopping((store) => ({
+      reserve: (cost, clock) => {
+        const answer = store.reserve(cost, clock)
+        if (answer === undefined) store.reserve(store.balance(clock), clock)
+        return answer
+      }
+    }))
   ],
   "grants no token twice to concurrent fibers": [
     asking((store, cost, clock, hold) =>

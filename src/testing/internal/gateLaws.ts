@@ -130,15 +130,6 @@ const inTime: Bodies = {
 }
 
 const whereItWaits: Bodies = {
-  *"gives a waiter its pass when the sends before it have ended"([subject]) {
-    yield* subject.filled
-    const { entry, fiber } = yield* subject.waiter
-    yield* subject.ends()
-    const isOver = yield* until(virtual, hourMillis, () => fiber.pollUnsafe() !== undefined)
-    same("whether a waiter passes when the sends before it have ended", isOver, true)
-    yield* Fiber.join(fiber)
-    same("how many passes a waiter gets", entry.passes, 1)
-  },
   *"lets waiters pass in order of arrival"([subject]) {
     yield* subject.filled
     const order: Array<Entry> = []

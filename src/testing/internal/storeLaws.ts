@@ -132,14 +132,6 @@ const always: Bodies = {
     }
     yield* trial.settles(reservation, "giveBack")
   },
-  *"takes nothing if there are too few tokens"(trial) {
-    for (const units of [0, 0.5]) {
-      yield* trial.starts(units)
-      yield* trial.lacks(1)
-    }
-    yield* trial.deposits(0.5)
-    yield* trial.takes(1)
-  },
   *"grants a cost of 0 at any balance"(trial) {
     yield* trial.starts(0)
     for (const settle of ["giveBack", "spend"] as const) yield* trial.settles(yield* trial.takes(0), settle)
