@@ -21,7 +21,9 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { LazyArg } from "effect/Function"
 import { withRetry } from "../Attempt.ts"
+import { changed } from "../engine/compiled.ts"
 import { compiledFrom } from "../engine/policy/policy.ts"
+import { withServices } from "../engine/policy/providedPolicy.ts"
 import * as AdaptiveRateLimiter from "../gates/AdaptiveRateLimiter.ts"
 import { type CallOptions, Hedge } from "../hedge/Hedge.ts"
 import { validCall } from "../hedge/internal/hedgeOptions.ts"
@@ -37,8 +39,8 @@ import * as Strategies from "./internal/sdk/clientStrategy.ts"
 import * as Facts from "./internal/sdk/errorInfo.ts"
 import type { SdkError } from "./internal/sdk/errorInfo.ts"
 import * as Sends from "./internal/sdk/sendOnce.ts"
+import { Strategy } from "./internal/tokenStrategy.ts"
 import * as RequestHeaders from "./RequestHeaders.ts"
-import * as RetryStrategy from "./RetryStrategy.ts"
 
 /**
  * The errors of a send: those of the SDK. Identify its classes, such as `ConditionalCheckFailedException`, by
@@ -82,6 +84,7 @@ export { StreamUsed } from "./internal/sdk/sendOnce.ts"
 const failed = (error: SdkError, sent: Sends.Sent, stream: object | undefined, isLast: boolean): Effect.Effect<void> =>
   Effect.flatMap(Sends.remember(error, sent), () => {
     const { safety } = Facts.carry(error)
+    Sends.count(error, sent)
     if (!Sends.streamFailed(stream, error) || !isLast) return Effect.void
     Facts.forbid(error)
     return safety === "No"
@@ -119,7 +122,7 @@ const untilDeadline = <A>(request: Effect.Effect<A, SdkError>): Effect.Effect<A,
  *   left as it is, without its own facts.
  * - Retries are marked by `amz-sdk-request` (`attempt=N; max=M`) and share the `amz-sdk-invocation-id` of their call.
  *   So does everything inside `RequestHeaders.withInvocation`. `$metadata.attempts` and `$metadata.totalRetryDelay` of
- *   the output include the retries.
+ *   the output and of the error include the retries.
  * - Under `RetryPropagation.layer` or `withDeadline`, a send is aborted at the deadline of its call, with an error named
  *   `TimeoutError`; and `amz-sdk-request` has the deadline as its `ttl` once a response has shown the server's time:
  *   from the second send on.
@@ -333,16 +336,12 @@ export interface ClientStrategy extends RetryStrategyV2 {
 export const makeRetryStrategy = <R>(
   policy: RetryPolicy<unknown, { readonly [Refused]: true }, R>
 ): Effect.Effect<ClientStrategy, never, R> => {
-  const { adaptive } = compiledFrom("AwsSdk.makeRetryStrategy", policy)
-  return Effect.contextWith((context: Context.Context<R>) =>
-    Effect.map(RetryStrategy.make(policy), (service) =>
-      new Strategies.SdkStrategy(
-        service,
-        context as Context.Context<never>,
-        adaptive ? "adaptive" : "standard",
-        limits(policy).maxAttempts
-      ))
-  )
+  const compiled = changed(compiledFrom("AwsSdk.makeRetryStrategy", policy), Strategies.unlessClientError)
+  const { maxAttempts } = limits(policy)
+  return withServices(compiled, (compiled, context) => {
+    const mode = compiled.adaptive ? "adaptive" : "standard"
+    return new Strategies.SdkStrategy(new Strategy(compiled, context), context, mode, maxAttempts)
+  })
 }
 
 /**

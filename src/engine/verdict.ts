@@ -5,7 +5,8 @@ import type { RetryInfo } from "../RetryInfo.ts"
 import type { Compiled, Cost } from "./compiled.ts"
 import type { Failing } from "./delay.ts"
 
-const isRetryable = (whileRetryable: Compiled["whileRetryable"], failing: Failing): boolean =>
+/** Whether a policy retries a failure, as far as its facts say. */
+export const isRetryable = (whileRetryable: Compiled["whileRetryable"], failing: Failing): boolean =>
   typeof whileRetryable === "function" ? whileRetryable(failing) : !isFinal(whileRetryable, failing.info)
 
 /** Whether a policy does not retry a failure with these facts, whatever else it asks. */

@@ -109,6 +109,21 @@ describe("AwsSdk.sendWithRetry", () => {
       )
       assert.strictEqual(new Set(requests.map((request) => headersOf(request)[1])).size, 1)
     }).pipe(Effect.provide(RetryQuota.layer())))
+
+  for (
+    const [name, answer] of [
+      ["of the service", busy],
+      ["of the network", { throws: coded({ code: "ECONNRESET" }) }]
+    ] as const
+  ) {
+    it.effect(`its error counts attempts and delays like that of the client's own retries: ${name}`, () =>
+      Effect.gen(function*() {
+        const { client } = dynamo([answer])
+        const error = yield* played(Effect.flip(AwsSdk.sendWithRetry(client, getItem(), awsStandard2026)))
+        const { attempts, totalRetryDelay } = error.$metadata!
+        assert.deepStrictEqual([attempts, totalRetryDelay], [3, 75])
+      }).pipe(withRandom(0.5), Effect.provide(RetryQuota.layer())))
+  }
 })
 
 describe("AwsSdk.send", () => {
@@ -274,7 +289,7 @@ describe("AwsSdk.send", () => {
     }))
 
   describe("errors", () => {
-    it.effect("keep their class, their identity and their visible shape", () =>
+    it.effect("keep their class, their identity and their visible shape, and count the sends as the SDK does", () =>
       Effect.gen(function*() {
         const thrown: Array<object> = []
         const shapes: Array<unknown> = []
@@ -283,7 +298,7 @@ describe("AwsSdk.send", () => {
           (next: any) => (args: any) =>
             next(args).catch((error: any) => {
               thrown.push(error)
-              shapes.push([Object.keys(error), JSON.stringify(error), { ...error.$metadata }])
+              shapes.push([Object.keys(error), { ...error.$metadata, attempts: 1, totalRetryDelay: 0 }])
               throw error
             }),
           { relation: "after", toMiddleware: "retryMiddleware", name: "watch" }
@@ -291,7 +306,7 @@ describe("AwsSdk.send", () => {
         const error = yield* Effect.flip(AwsSdk.send(client, getItem()).pipe(withRetry(awsStandard), withQuota))
         assert.strictEqual(error, thrown[0])
         assert.instanceOf(error, ConditionalCheckFailedException)
-        assert.deepStrictEqual([Object.keys(error), JSON.stringify(error), { ...error.$metadata }], shapes[0])
+        assert.deepStrictEqual([Object.keys(error), { ...error.$metadata }], shapes[0])
         assert.deepStrictEqual(infoOf(error), ["No", false, false, "client"])
       }))
 

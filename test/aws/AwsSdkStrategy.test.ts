@@ -361,7 +361,7 @@ describe("AwsSdk.makeRetryStrategy", () => {
         ["TRANSIENT", 25],
         ["THROTTLING", 500],
         ["SERVER_ERROR", "unknown-error"],
-        ["CLIENT_ERROR", "vetoed"]
+        ["CLIENT_ERROR", "final"]
       ] as const
     ) {
       it.effect(`an error that it does not know by its errorType: ${errorType}`, () =>
@@ -374,10 +374,41 @@ describe("AwsSdk.makeRetryStrategy", () => {
     it.effect("a CLIENT_ERROR as final, even for a policy that retries anything", () =>
       Effect.gen(function*() {
         const strategy = yield* AwsSdk.makeRetryStrategy(anything)
-        assert.strictEqual(yield* refreshed(strategy, client("CLIENT_ERROR")), "vetoed")
+        assert.strictEqual(yield* refreshed(strategy, client("CLIENT_ERROR")), "final")
         assert.strictEqual(yield* refreshed(strategy, client("SERVER_ERROR")), 10)
         assert.strictEqual(yield* refreshed(strategy, client("CLIENT_ERROR", { code: "EPIPE" })), 10)
       }))
+
+    for (
+      const [name, policy] of [["by awsStandard", awsStandard], [
+        "by a policy that retries anything",
+        anything
+      ]] as const
+    ) {
+      it.effect(`a CLIENT_ERROR ${name} as sendWithRetry does, and shows it to observers`, () =>
+        Effect.gen(function*() {
+          const seen: Array<unknown> = []
+          const observing = Effect.provideService(RetryObserver.CurrentObserver, {
+            onStop: ({ attempts, reason }, error: any) =>
+              void seen.push([attempts, reason, error?.name, error?.$metadata?.httpStatusCode, error?.$fault])
+          })
+          const { client } = yield* observing(strategic(policy, [invalid]))
+          const { error } = yield* played(get(client))
+          const once = dynamo([invalid]).client
+          yield* played(observing(Effect.flip(AwsSdk.sendWithRetry(once, getItem(), awsStandard))))
+          assert.strictEqual(error.name, "ValidationException")
+          const expected = [1, "final", "ValidationException", 400, error.$fault]
+          assert.deepStrictEqual(seen, [expected, expected])
+        }).pipe(withQuota()))
+    }
+
+    it.effect("a CLIENT_ERROR that a classifier vetoes as vetoed", () =>
+      Effect.gen(function*() {
+        const strategy = yield* AwsSdk.makeRetryStrategy(anything)
+        assert.strictEqual(yield* refreshed(strategy, client("CLIENT_ERROR")), "vetoed")
+      }).pipe(
+        Effect.provide(RetryClassifier.layer(RetryClassifier.vetoing(RetryClassifier.defaultClassifier, () => true)))
+      ))
 
     for (
       const [name, hint, expected] of [

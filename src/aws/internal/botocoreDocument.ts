@@ -161,9 +161,9 @@ export interface Settings extends Schema.Schema.Type<typeof Section> {
  * @since 0.1.0
  */
 export interface Document {
-  /** @internal */
+  /** How services that it does not name are retried. */
   readonly fallback: Settings
-  /** @internal */
+  /** How the others are, by name. */
   readonly services: ReadonlyMap<string, Settings>
 }
 

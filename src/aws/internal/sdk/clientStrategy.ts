@@ -4,11 +4,13 @@ import type * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import { Refused } from "../../../internal/refused.ts"
+import type { Compiled } from "../../../engine/compiled.ts"
+import { isRetryable } from "../../../engine/verdict.ts"
 import { get } from "../../../internal/tryGet.ts"
 import { classify, CurrentClassifier } from "../../../RetryClassifier.ts"
 import * as RetryInfo from "../../../RetryInfo.ts"
 import { discard, InvalidToken, type Operation, type Service, type Token } from "../tokenStrategy.ts"
+import { unknownInfo } from "./errorInfo.ts"
 
 /**
  * The abort signals of the calls in progress, by the scope with which they ask for their first token.
@@ -121,13 +123,23 @@ const infoOf = (info: Smithy.RetryErrorInfo): Effect.Effect<RetryInfo.RetryInfo 
   Effect.gen(function*() {
     const classifier = yield* CurrentClassifier
     const facts = Option.getOrUndefined(classify(classifier, info.error)) ?? byType.get(info.errorType)
+    if (info.errorType === "CLIENT_ERROR" && (facts === undefined || facts.safety === "No")) {
+      const final = { ...facts ?? unknownInfo(info.error) }
+      clientErrors.add(final)
+      return final
+    }
     if (facts === undefined || facts.retryAfter !== undefined || !(info.retryAfterHint instanceof Date)) return facts
     const retryAfter = info.retryAfterHint.getTime() - (yield* Clock.currentTimeMillis)
     return RetryInfo.make({ ...facts, retryAfter: Math.min(retryAfter, Number.MAX_SAFE_INTEGER) })
   })
 
-/** Stands for an error of the client that is not known to be transient: no policy retries it. */
-const clientError = { [RetryInfo.TypeId]: RetryInfo.notRetryable, [Refused]: true }
+/** The facts of errors of the client that are not known to be transient. */
+const clientErrors = new WeakSet<object>()
+
+/** A policy that never retries such an error, whatever else it retries. */
+export const unlessClientError = ({ whileRetryable }: Compiled): Partial<Compiled> => ({
+  whileRetryable: (failing) => !clientErrors.has(failing.info!) && isRetryable(whileRetryable, failing)
+})
 
 /** The strategy of a policy, as the SDK's retry middleware drives it. */
 export class SdkStrategy implements Smithy.RetryStrategyV2 {
@@ -166,10 +178,8 @@ export class SdkStrategy implements Smithy.RetryStrategyV2 {
   private refresh(token: Token, info: Smithy.RetryErrorInfo): Effect.Effect<Token, unknown> {
     if (get(info.error, "name") === "AbortError") return Effect.fail(info.error)
     return Effect.flatMap(infoOf(info), (facts) => {
-      const isRefused = info.errorType === "CLIENT_ERROR" && (facts === undefined || facts.safety === "No")
-      const error = isRefused ? clientError : info.error
-      const classifier = () => Option.fromNullishOr(isRefused ? RetryInfo.notRetryable : facts)
-      return this.service.refreshRetryToken(token, error).pipe(
+      const classifier = () => Option.fromUndefinedOr(facts)
+      return this.service.refreshRetryToken(token, info.error).pipe(
         Effect.provideService(CurrentClassifier, classifier),
         Effect.tap(({ delay }) => Duration.isZero(delay) ? Effect.void : Effect.sleep(delay))
       )

@@ -71,6 +71,10 @@ const hide = (error: unknown, key: PropertyKey, value: unknown): void => {
   }
 }
 
+/** The facts of an error that no classifier knows. */
+export const unknownInfo = (error: unknown): RetryInfo.RetryInfo =>
+  RetryInfo.make({ safety: "No", fault: faultOfSdk(error) })
+
 /**
  * Attaches the facts of the classifier to an error that ended a send, else that it is not retryable, and returns them.
  * It stays the same object, with the same visible properties.
@@ -78,8 +82,7 @@ const hide = (error: unknown, key: PropertyKey, value: unknown): void => {
 export const carry = (error: unknown): RetryInfo.RetryInfo => {
   const own = RetryInfo.fromError(error)
   if (Option.isSome(own)) return own.value
-  const unknown = () => RetryInfo.make({ safety: "No", fault: faultOfSdk(error) })
-  const info = Option.getOrElse(RetryClassifier.classify(classifier, error), unknown)
+  const info = Option.getOrElse(RetryClassifier.classify(classifier, error), () => unknownInfo(error))
   hide(error, RetryInfo.TypeId, info)
   return info
 }

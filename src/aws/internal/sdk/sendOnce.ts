@@ -7,7 +7,7 @@ import { CurrentSend } from "../../../hedge/Hedge.ts"
 import { headerIn, isReader } from "../../../internal/classification/wire.ts"
 import { isObject } from "../../../internal/invalidField.ts"
 import { Refused } from "../../../internal/refused.ts"
-import { get } from "../../../internal/tryGet.ts"
+import { get, look } from "../../../internal/tryGet.ts"
 import * as RetryInfo from "../../../RetryInfo.ts"
 import * as RequestHeaders from "../../RequestHeaders.ts"
 import type { SdkError } from "./errorInfo.ts"
@@ -23,6 +23,10 @@ export interface Sent {
 /** The sends that caused errors: the retry of a send finds its error in the metadata of its schedule. */
 const sends = new WeakMap<object, Sent>()
 
+/** Says how often the call was sent, and how long it waited, where the SDK's own retries do. */
+export const count = (ended: { $metadata?: Smithy.ResponseMetadata | undefined }, sent: Sent): void =>
+  void look(() => Object.assign(ended.$metadata ??= {}, { attempts: sent.attempt, totalRetryDelay: sent.delayMillis }))
+
 /** Remembers the send that caused an error, and the server's time, if the error has it. */
 export const remember = (error: SdkError, sent: Sent): Effect.Effect<void> => {
   sends.set(error, sent)
@@ -34,7 +38,9 @@ export const remember = (error: SdkError, sent: Sent): Effect.Effect<void> => {
 /** The number of the last send of the hedged call that failed with this error: a retry counts on from it. */
 export const countedTo = (error: SdkError, attempt: number): void => {
   const sent = sends.get(error)
-  if (sent !== undefined) sends.set(error, { ...sent, attempt })
+  if (sent === undefined) return
+  sends.set(error, { ...sent, attempt })
+  count(error, { ...sent, attempt })
 }
 
 const previousOf = ({ input }: Schedule.Metadata, operation: Function): Sent | undefined => {
@@ -107,8 +113,7 @@ const once = ({ headers, sent, stream }: Place): Smithy.FinalizeRequestMiddlewar
   if (isObject(ofRequest)) Object.assign(ofRequest, headers)
   if (stream !== undefined) used.set(stream, undefined)
   return next(args).then((result) => {
-    const metadata: unknown = result.output.$metadata
-    if (isObject(metadata)) Object.assign(metadata, { attempts: sent.attempt, totalRetryDelay: sent.delayMillis })
+    count(result.output, sent)
     return result
   })
 }
