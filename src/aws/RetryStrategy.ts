@@ -22,10 +22,10 @@ import { compiledFrom } from "../engine/policy/policy.ts"
 import { withServices } from "../engine/policy/providedPolicy.ts"
 import { settling } from "../engine/send.ts"
 import type { RateLimitExceeded } from "../gates/AdaptiveRateLimiter.ts"
-import { propagating, type Propagation, propagationIn } from "../internal/propagation.ts"
+import { propagationIn } from "../internal/propagation.ts"
 import type { Refused } from "../internal/refused.ts"
 import { type AnyContext, shared } from "../internal/shared.ts"
-import { call as observed } from "../RetryObserver.ts"
+import { observerOf } from "../RetryObserver.ts"
 import type { RetryPolicy } from "../RetryPolicy.ts"
 import { discard, Issued, type Operation, type Service, Strategy, type Token } from "./internal/tokenStrategy.ts"
 
@@ -93,30 +93,26 @@ const following = (previous: Schedule.Metadata, input: unknown, output: Token, n
   }
 }
 
-/** What the send of a token tells other processes. For a strategy that is not ours, the maximum is unknown. */
-const withPropagation = (token: Token, { propagated, sentBy }: Propagation, context: AnyContext): AnyContext =>
-  token instanceof Issued
-    ? sentBy(token.decider.run, context)
-    : propagating(context, { ...propagated, attempt: token.attempt, maxAttempts: Infinity })
+/** Adds what the send of a token tells other processes. For a strategy that is not ours, the maximum is unknown. */
+const telling = (context: AnyContext, token: Token): AnyContext => {
+  const unknown = { attempt: token.attempt - 1, maxAttempts: Infinity, deadlineAtMillis: Infinity }
+  return propagationIn(context)?.sentBy(token instanceof Issued ? token.decider.run : unknown, context) ?? context
+}
 
-/** One send, with the metadata of its attempt and what it holds, if something inside it asks. */
+/** One send: with the metadata of its attempt, what it tells other processes, and what it holds, if something asks. */
 const sending = <A, E, R>(send: Effect.Effect<A, E, R>, metadata: Schedule.Metadata, token?: Token) =>
   Effect.withFiber((fiber) => {
     const around = Context.getOrUndefined(fiber.context, Schedule.CurrentMetadata)
     const isBare = metadata.attempt === 0 && around === undefined
-    const propagation = propagationIn(fiber.context)
-    const sending = token === undefined || propagation === undefined
-      ? send
-      : Effect.updateContext(
-        send,
-        (context: AnyContext) => withPropagation(token, propagation, context) as Context.Context<R>
-      )
-    return marked(isBare ? sending : Effect.provideService(sending, Schedule.CurrentMetadata, metadata), fiber, token)
+    const sent = Effect.updateContext(send, (context: AnyContext) => {
+      const told = token === undefined ? context : telling(context, token)
+      return (isBare ? told : Context.add(told, Schedule.CurrentMetadata, metadata)) as Context.Context<R>
+    })
+    return shared.marking ? marked(sent, fiber, token) : sent
   })
 
-/** Marks a send with the gates that it has passed, and what it holds of them, if something asks. */
+/** Marks a send with the gates that it has passed, and what it holds of them. */
 const marked = <A, E, R>(send: Effect.Effect<A, E, R>, fiber: AnyFiber, token?: Token): Effect.Effect<A, E, R> => {
-  if (!shared.marking) return send
   const issued = token instanceof Issued ? token : undefined
   const environment = new CallEnvironment(fiber.context, undefined, issued?.permit.environment.gates ?? [])
   const scope = new SendScope(environment, fiber, issued?.decider.run)
@@ -173,6 +169,9 @@ export const run = <A, E, R>(
       onSuccess: (token) => attempt(token, first),
       onFailure: () => sending(send, first)
     })
-    return strategy instanceof Strategy ? Effect.withFiber((fiber) => strategy.observed(call, fiber)) : observed(call)
+    return Effect.withFiber(({ context }) => {
+      const around = strategy instanceof Strategy ? strategy.contextOf(context) : context
+      return observerOf(around).onCall?.(call, around) ?? call
+    })
   })
 }

@@ -8,13 +8,14 @@ import type { Compiled } from "../../engine/compiled.ts"
 import { asDecision, Decider, decisionOf } from "../../engine/decider.ts"
 import { type AnyFiber, CallEnvironment, environmentOf, quotaOf } from "../../engine/environment.ts"
 import { fiberScope, Permit } from "../../engine/permit.ts"
+import { remembering } from "../../engine/policy/joinedPolicies.ts"
 import { Run } from "../../engine/run.ts"
 import { admission, after, type AnyEffect, notified } from "../../engine/send.ts"
 import type { RateLimitExceeded } from "../../gates/AdaptiveRateLimiter.ts"
 import type { AnyContext } from "../../internal/shared.ts"
 import { isStop, type Retry, type RetryDecision, type Stop, type StopReason } from "../../RetryDecision.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
-import { failureClass, observerOf } from "../../RetryObserver.ts"
+import { failureClass } from "../../RetryObserver.ts"
 import type { QuotaExhausted } from "../../RetryQuota.ts"
 
 /**
@@ -184,11 +185,11 @@ export const discard = (token: Token | undefined): void => {
 
 /** The strategy of a compiled policy. */
 export class Strategy<Refusal> implements Service<Refusal> {
-  private readonly bring: (caller: AnyContext) => AnyContext
-  private readonly contexts = new WeakMap<AnyContext, AnyContext>()
+  /** The services around a call: the caller's, and what the strategy brings. A context never changes, and calls share it. */
+  readonly contextOf: (caller: AnyContext) => AnyContext
 
   constructor(private readonly compiled: Compiled, context: AnyContext) {
-    this.bring = bringing(compiled, context)
+    this.contextOf = remembering(bringing(compiled, context))
   }
 
   readonly acquireInitialToken: Service<Refusal>["acquireInitialToken"] = (operation) =>
@@ -247,22 +248,6 @@ export class Strategy<Refusal> implements Service<Refusal> {
     return this.compiled.refund === undefined
       ? environmentOf(context)
       : new CallEnvironment(context, quotaOf(context), [])
-  }
-
-  /** A context never changes, and many calls share one. */
-  private contextOf(caller: AnyContext): AnyContext {
-    let found = this.contexts.get(caller)
-    if (found === undefined) {
-      found = this.bring(caller)
-      this.contexts.set(caller, found).set(found, found)
-    }
-    return found
-  }
-
-  /** A whole call, with what the observer puts around it. */
-  observed<A, E, R>(call: Effect.Effect<A, E, R>, { context }: AnyFiber): Effect.Effect<A, E, R> {
-    const around = this.contextOf(context)
-    return observerOf(around).onCall?.(call, around) ?? call
   }
 
   /** What a run holds goes back if this fails, or is interrupted. */

@@ -2,7 +2,7 @@ import type { HttpResponse, ResponseMetadata, RetryableTrait } from "@smithy/typ
 import * as Option from "effect/Option"
 import { faultOfSdk } from "../../../internal/classification/smithyTraits.ts"
 import { Refused } from "../../../internal/refused.ts"
-import { get } from "../../../internal/tryGet.ts"
+import { get, look } from "../../../internal/tryGet.ts"
 import * as RetryClassifier from "../../../RetryClassifier.ts"
 import * as RetryInfo from "../../../RetryInfo.ts"
 
@@ -62,14 +62,9 @@ export const classifier: RetryClassifier.RetryClassifier = RetryClassifier.orEls
     Option.map(sdkClassifier(error), (info) => RetryInfo.make({ ...info, fault: faultOfSdk(error) ?? info.fault }))
 )
 
-/** Puts a hidden property on an error. What cannot take it stays as it is. */
-const hide = (error: unknown, key: PropertyKey, value: unknown): void => {
-  try {
-    Reflect.defineProperty(error as object, key, { value, enumerable: false, configurable: true, writable: true })
-  } catch {
-    // It is no object, or a proxy that refuses by throwing.
-  }
-}
+/** Puts a hidden property on an error. What cannot take it stays as it is: no object, a proxy that refuses by throwing. */
+const hide = (error: unknown, key: PropertyKey, value: unknown): void =>
+  void look(() => Reflect.defineProperty(error as object, key, { value, configurable: true, writable: true }))
 
 /** The facts of an error that no classifier knows. */
 export const unknownInfo = (error: unknown): RetryInfo.RetryInfo =>
