@@ -55,7 +55,7 @@ export type Mode = (typeof modes)[number]
  * @category models
  * @since 0.1.0
  */
-export interface Options {
+export interface Options extends SharedConfig.Options {
   /** Instead of `AWS_RETRY_MODE` and `retry_mode`. Default `"standard"`. */
   readonly mode?: Mode | undefined
   /**
@@ -67,16 +67,6 @@ export interface Options {
   readonly newRetries2026?: boolean | undefined
   /** The profile. Instead of `AWS_PROFILE`; an empty string counts as not set. Default `"default"`. */
   readonly profile?: string | undefined
-  /**
-   * The path of the config file. Instead of `AWS_CONFIG_FILE`; an empty string counts as not set. Default
-   * `"~/.aws/config"`.
-   */
-  readonly configFile?: string | undefined
-  /**
-   * The path of the credentials file. Instead of `AWS_SHARED_CREDENTIALS_FILE`; an empty string counts as not set.
-   * Default `"~/.aws/credentials"`.
-   */
-  readonly credentialsFile?: string | undefined
   /**
    * The service id or endpoint prefix: `"DynamoDB"`, `"streams.dynamodb"`, `"Route 53"`. Case and spaces are ignored.
    * Legacy mode and the 2026 retries treat some services specially: see {@link make}. Default: none.

@@ -117,9 +117,15 @@ export interface SharedConfig {
  * @since 0.1.0
  */
 export interface Options {
-  /** The config file. Instead of `AWS_CONFIG_FILE`. Default `"~/.aws/config"`. */
+  /**
+   * The path of the config file. Instead of `AWS_CONFIG_FILE`; an empty string counts as not set. Default
+   * `"~/.aws/config"`.
+   */
   readonly configFile?: string | undefined
-  /** The credentials file. Instead of `AWS_SHARED_CREDENTIALS_FILE`. Default `"~/.aws/credentials"`. */
+  /**
+   * The path of the credentials file. Instead of `AWS_SHARED_CREDENTIALS_FILE`; an empty string counts as not set.
+   * Default `"~/.aws/credentials"`.
+   */
   readonly credentialsFile?: string | undefined
 }
 
@@ -143,18 +149,17 @@ export const parse = (
   /** Which file it is. Default `"config"`. */
   kind: Files.Kind = "config"
 ): Effect.Effect<Profiles, AwsConfigError> =>
-  Effect.suspend(() => {
-    if (text.length > maxSize) return tooLarge(path, text.length, kind)
-    const reader = new Files.Reader(path, kind)
-    const lines = (text.startsWith("\uFEFF") ? text.slice(1) : text).split("\n")
-    for (const [index, line] of lines.entries()) {
-      const number = index + 1
-      const problem = reader.read(line.endsWith("\r") ? line.slice(0, -1) : line, number)
-      if (problem !== undefined) {
-        return Effect.fail(new AwsConfigError({ at: `${path}:${number}`, value: undefined, problem }))
-      }
-    }
-    return Effect.succeed(reader.finish())
+  text.length > maxSize ? tooLarge(path, text.length, kind) : Effect.try({
+    try: () => {
+      let number = 0
+      const reader = new Files.Reader(path, kind, (problem) => {
+        throw new AwsConfigError({ at: `${path}:${number}`, value: undefined, problem })
+      })
+      const lines = (text.startsWith("\uFEFF") ? text.slice(1) : text).split("\n")
+      for (const line of lines) reader.read(line.endsWith("\r") ? line.slice(0, -1) : line, ++number)
+      return reader.finish()
+    },
+    catch: (error) => error as AwsConfigError
   })
 
 const variables = { config: "AWS_CONFIG_FILE", credentials: "AWS_SHARED_CREDENTIALS_FILE" }

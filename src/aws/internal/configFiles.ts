@@ -22,6 +22,9 @@ export type Kind = "config" | "credentials"
 /** The properties of a profile, by lowercase name. */
 export type Profile = ReadonlyMap<string, Property>
 
+/** Throws what is wrong with the line. */
+type Refuse = (problem: string) => never
+
 /** A property whose value may go on in the next line. */
 type Open = Property & { value: string }
 
@@ -38,13 +41,13 @@ const trim = (text: string): string => {
 
 const before = (text: string, index: number): string => trim(index < 0 ? text : text.slice(0, index))
 
-/** The name and value of `name = value # comment`, or what is wrong with it. */
-const assignment = (line: string, what: string): readonly [name: string, value: string] | string => {
+/** The name and value of `name = value # comment`. */
+const assignment = (line: string, what: string, refuse: Refuse): readonly [name: string, value: string] => {
   const text = before(line, line.search(/[ \t][#;]/))
   const equals = text.indexOf("=")
-  if (equals < 0) return `expected an '=' that defines a ${what}`
+  if (equals < 0) return refuse(`expected an '=' that defines a ${what}`)
   const name = before(text, equals)
-  return name === "" ? `expected the name of a ${what}` : [name.toLowerCase(), trim(text.slice(equals + 1))]
+  return name === "" ? refuse(`expected the name of a ${what}`) : [name.toLowerCase(), trim(text.slice(equals + 1))]
 }
 
 /** The headers of profiles, whose names may be in quotes. */
@@ -60,16 +63,16 @@ export class Reader {
   private plainDefault: Map<string, Open> | undefined
   private section: Map<string, Open> | undefined
   private property: Open | undefined
+  /** Kept, since a value that is looked at before its last line is there is copied for each line. */
   private isBlock = false
 
-  constructor(private readonly path: string, private readonly kind: Kind) {}
+  constructor(private readonly path: string, private readonly kind: Kind, private readonly refuse: Refuse) {}
 
-  /** What is wrong with the line, if anything. */
-  read(line: string, number: number): string | undefined {
+  read(line: string, number: number): void {
     const text = trim(line)
-    if (["#", ";", undefined].includes(text[0])) return undefined
+    if (["#", ";", undefined].includes(text[0])) return
     if (line[0] === "[") return this.header(text)
-    if (this.section === undefined) return "expected a section header before it"
+    if (this.section === undefined) return this.refuse("expected a section header before it")
     return isBlank(line[0]) ? this.continuation(text) : this.definition(text, number, this.section)
   }
 
@@ -78,12 +81,11 @@ export class Reader {
     return plainDefault === undefined || profiles.has("default") ? profiles : profiles.set("default", plainDefault)
   }
 
-  private header(line: string): string | undefined {
+  private header(line: string): void {
     const text = before(line, line.search(/[#;]/))
-    if (!text.endsWith("]")) return "expected a ']' that ends the section header"
+    if (!text.endsWith("]")) this.refuse("expected a ']' that ends the section header")
     this.section = this.sectionOf(trim(text.slice(1, -1)))
     this.property = undefined
-    return undefined
   }
 
   /** Where the properties go: those of a section that is not a profile are read and dropped. */
@@ -96,20 +98,16 @@ export class Reader {
     return section
   }
 
-  private definition(line: string, number: number, section: Map<string, Open>): string | undefined {
-    const found = assignment(line, "property")
-    if (typeof found === "string") return found
-    const [name, value] = found
+  private definition(line: string, number: number, section: Map<string, Open>): void {
+    const [name, value] = assignment(line, "property", this.refuse)
     this.property = { value, path: this.path, line: number }
     this.isBlock = value === ""
     if (/^[\w-]+$/.test(name)) section.set(name, this.property)
-    return undefined
   }
 
-  private continuation(text: string): string | undefined {
-    if (this.property === undefined) return "expected a property before the indented line"
-    const found = this.isBlock ? assignment(text, "nested property") : undefined
-    this.property.value += `\n${text}`
-    return typeof found === "string" ? found : undefined
+  private continuation(text: string): void {
+    const property = this.property ?? this.refuse("expected a property before the indented line")
+    if (this.isBlock) assignment(text, "nested property", this.refuse)
+    property.value += `\n${text}`
   }
 }

@@ -183,6 +183,10 @@ export const discard = (token: Token | undefined): void => {
   token.permit.abandon()
 }
 
+/** What a run holds goes back if this fails, or is interrupted. */
+const settling = <A, E, R>(self: Effect.Effect<A, E, R>, run: Run): Effect.Effect<A, E, R> =>
+  Effect.onError(self, () => Effect.sync(() => run.complete()))
+
 /** The strategy of a compiled policy. */
 export class Strategy<Refusal> implements Service<Refusal> {
   /** The services around a call: the caller's, and what the strategy brings. A context never changes, and calls share it. */
@@ -207,7 +211,7 @@ export class Strategy<Refusal> implements Service<Refusal> {
       const issue = () => new Issued(this, decider, Duration.zero, Duration.zero)
       return admitted === undefined
         ? Effect.succeed(issue())
-        : Effect.map(this.settling(admitted, run), issue) as Effect.Effect<Token, any>
+        : Effect.map(settling(admitted, run), issue) as Effect.Effect<Token, any>
     })
 
   readonly refreshRetryToken: Service<Refusal>["refreshRetryToken"] = (token, error) =>
@@ -217,7 +221,7 @@ export class Strategy<Refusal> implements Service<Refusal> {
         const { run } = decider
         const decided = Effect.suspend(() => asDecision(decisionOf(decider)))
         const next = Effect.flatMap(decided, (decision) => this.follow(decision, decider, fiber))
-        return after(run.failed(error), this.settling(next, run))
+        return after(run.failed(error), settling(next, run))
       }),
       (caller: AnyContext) => this.contextOf(caller) as Context.Context<any>
     )
@@ -248,11 +252,6 @@ export class Strategy<Refusal> implements Service<Refusal> {
     return this.compiled.refund === undefined
       ? environmentOf(context)
       : new CallEnvironment(context, quotaOf(context), [])
-  }
-
-  /** What a run holds goes back if this fails, or is interrupted. */
-  private settling<A, E, R>(self: Effect.Effect<A, E, R>, run: Run): Effect.Effect<A, E, R> {
-    return Effect.onError(self, () => Effect.sync(() => run.complete()))
   }
 
   private follow(decision: RetryDecision, decider: Decider, fiber: AnyFiber): AnyEffect {
