@@ -119,6 +119,9 @@ const byType: ReadonlyMap<unknown, RetryInfo.RetryInfo> = new Map([
   ["TRANSIENT", RetryInfo.transient]
 ])
 
+/** The facts of errors of the client that are not known to be transient. */
+const clientErrors = new WeakSet<object>()
+
 const infoOf = (info: Smithy.RetryErrorInfo): Effect.Effect<RetryInfo.RetryInfo | undefined> =>
   Effect.gen(function*() {
     const classifier = yield* CurrentClassifier
@@ -132,9 +135,6 @@ const infoOf = (info: Smithy.RetryErrorInfo): Effect.Effect<RetryInfo.RetryInfo 
     const retryAfter = info.retryAfterHint.getTime() - (yield* Clock.currentTimeMillis)
     return RetryInfo.make({ ...facts, retryAfter: Math.min(retryAfter, Number.MAX_SAFE_INTEGER) })
   })
-
-/** The facts of errors of the client that are not known to be transient. */
-const clientErrors = new WeakSet<object>()
 
 /** A policy that never retries such an error, whatever else it retries. */
 export const unlessClientError = ({ whileRetryable }: Compiled): Partial<Compiled> => ({
