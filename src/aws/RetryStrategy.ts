@@ -94,7 +94,7 @@ const following = (previous: Schedule.Metadata, input: unknown, output: Token, n
 }
 
 /** Adds what the send of a token tells other processes. For a strategy that is not ours, the maximum is unknown. */
-const telling = (context: AnyContext, token: Token): AnyContext => {
+const withPropagation = (context: AnyContext, token: Token): AnyContext => {
   const unknown = { attempt: token.attempt - 1, maxAttempts: Infinity, deadlineAtMillis: Infinity }
   return propagationIn(context)?.sentBy(token instanceof Issued ? token.decider.run : unknown, context) ?? context
 }
@@ -105,8 +105,8 @@ const sending = <A, E, R>(send: Effect.Effect<A, E, R>, metadata: Schedule.Metad
     const around = Context.getOrUndefined(fiber.context, Schedule.CurrentMetadata)
     const isBare = metadata.attempt === 0 && around === undefined
     const sent = Effect.updateContext(send, (context: AnyContext) => {
-      const told = token === undefined ? context : telling(context, token)
-      return (isBare ? told : Context.add(told, Schedule.CurrentMetadata, metadata)) as Context.Context<R>
+      const propagated = token === undefined ? context : withPropagation(context, token)
+      return (isBare ? propagated : Context.add(propagated, Schedule.CurrentMetadata, metadata)) as Context.Context<R>
     })
     return shared.marking ? marked(sent, fiber, token) : sent
   })

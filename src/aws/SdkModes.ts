@@ -19,7 +19,6 @@
  * @since 0.1.0
  */
 
-import type * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -29,13 +28,11 @@ import { checksOf } from "../internal/checks.ts"
 import * as codes from "../internal/classification/errorCodes.ts"
 import { count, positiveDuration, validOptions } from "../internal/options.ts"
 import { watchedQuota } from "../internal/sharing.ts"
-import { DelegatingStore } from "../quota/internal/delegatingStore.ts"
-import { followed } from "../quota/internal/reservation.ts"
 import * as RetryClassifier from "../RetryClassifier.ts"
 import * as RetryPolicy from "../RetryPolicy.ts"
 import * as RetryQuota from "../RetryQuota.ts"
-import type { Reservation, RetryQuotaStore } from "../RetryQuotaStore.ts"
 import { classifierOf, type ErrorRules, throttlingBut } from "./internal/classifiers.ts"
+import { rewardingEverySuccess } from "./internal/rewardingStore.ts"
 import * as JavaV1 from "./legacy/JavaV1.ts"
 import * as Kotlin from "./legacy/Kotlin.ts"
 
@@ -225,23 +222,8 @@ const goDelays = (maxMillis: number): RetryPolicy.RetryPolicy => {
   })
 }
 
-/** A store in memory to which a retry that succeeds adds a token, as a first send does, besides those that it took. */
-class RewardingStore extends DelegatingStore {
-  constructor(readonly store: RetryQuotaStore) {
-    super()
-  }
-
-  override reserve(cost: number, clock: Clock.Clock): Reservation | undefined {
-    const held = this.store.reserve(cost, clock) as Reservation | undefined
-    // Tokens that go back after the send mean a success.
-    return held && followed(held, (isBack, isSent) => isBack && isSent && this.deposit(this.successIncrement, clock))
-  }
-}
-
-const goQuota = () => {
-  const rewarding = Effect.map(RetryQuota.make(), ({ store }) => RetryQuota.fromStore(new RewardingStore(store)))
-  return Layer.effect(RetryQuota.RetryQuota, watchedQuota(rewarding))
-}
+const goQuota = () =>
+  Layer.effect(RetryQuota.RetryQuota, watchedQuota(Effect.map(RetryQuota.make(), rewardingEverySuccess)))
 
 /**
  * The SDK for Go v2.
