@@ -14,7 +14,7 @@ export const refuse = (path: Path, value: unknown, expected: string): never => {
 }
 
 /** `steps[2].capped`; keys that are not plain words are quoted. */
-const pathText = (before: string, key: string | number): string => {
+export const pathText = (before: string, key: string | number): string => {
   if (typeof key === "number") return `${before}[${key}]`
   const shown = short(key, 100)
   if (!/^\w+$/.test(shown)) return `${before}[${JSON.stringify(shown)}]`

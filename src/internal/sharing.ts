@@ -45,6 +45,10 @@ const warn = (context: AnyContext, clock: Clock.Clock, message: string): void =>
 export const warnTooSmall = (context: AnyContext, clock: Clock.Clock, cost: number, capacity: number): void =>
   warn(context, clock, `a retry costs ${cost}, its RetryQuota holds ${capacity}: none is made`)
 
+/** A policy that pays nothing asks no quota, even one that a document names. */
+export const warnUnpaid = (context: AnyContext, clock: Clock.Clock, quota: string): void =>
+  warn(context, clock, `nothing in the policy pays from ${quota}: add quotaGated to its steps`)
+
 /** Retries of Effect's own loops cannot be seen: they are charged, but late. */
 export const warnUnseen = (context: AnyContext, clock: Clock.Clock, tried: ReadonlyArray<string>): void =>
   warn(

@@ -448,6 +448,45 @@ describe("interruption", () => {
     }))
 })
 
+describe("a quota that nothing pays from", () => {
+  const unpaid = (path: string) =>
+    `Warn: effect-retry: nothing in the policy pays from ${path}: add quotaGated to its steps`
+
+  const free = { steps: [{ fixed: { delay: "1 second" } }, { maxAttempts: 2 }] }
+
+  const quota = { capacity: 10 }
+
+  it.effect("is reported once when the document is loaded, with its path", () => {
+    const { layer, lines } = logged()
+    const document = orders({ policy: free, quota }, { default: { policy: free, quota } })
+    return Effect.gen(function*() {
+      assert.deepStrictEqual(lines, [unpaid("default.quota"), unpaid("resources.orders.quota")])
+      yield* RetryConfig.set(document)
+      yield* RetryConfig.set({ resources: { "mail-1": { policy: free, quota } } })
+      assert.deepStrictEqual(lines.slice(2), [unpaid(`resources["mail-1"].quota`)])
+    }).pipe(Effect.provide(Layer.provideMerge(RetryConfig.layer(document), layer)))
+  })
+
+  it.effect("is not if the policy pays, if first attempts do, if nothing is written, or when a document is checked", () => {
+    const { layer, lines } = logged()
+    const entries = [
+      { policy: free },
+      { quota },
+      { policy: attempts(2), quota },
+      { policy: { steps: ["immediate", { whenThrottled: attempts(2) }] }, quota },
+      { policy: { steps: ["immediate", { withQuota: {} }] }, quota },
+      { policy: { maxAttempts: 2 }, quota },
+      { policy: "awsStandard", quota },
+      { policy: free, quota: { ...quota, firstAttemptCost: 1 } }
+    ]
+    return Effect.gen(function*() {
+      for (const entry of entries) yield* RetryConfig.set(orders(entry, { default: entry }))
+      yield* RetryConfig.check(orders({ policy: free, quota }))
+      assert.deepStrictEqual(lines, [])
+    }).pipe(Effect.provide(Layer.provideMerge(RetryConfig.layer({}), layer)))
+  })
+})
+
 describe("a stream of documents", () => {
   const maxAttempts = RetryConfig.RetryConfig.useSync(({ lives }) => lives.peek("orders").version.compiled.maxAttempts)
 
@@ -743,9 +782,16 @@ describe("a file", () => {
         execFileSync("mkfifo", [file])
         yield* eventually(Effect.sync(() => warnings().some((line) => line.includes("\"no file but a FIFO\""))))
         fs.rmSync(file)
+        fs.symlinkSync(file, file)
+        yield* eventually(Effect.sync(() =>
+          warnings().some((line) => line.includes(`in the file ${file}, got "nothing: it cannot be read (`))
+        ))
+        fs.rmSync(file)
         fs.writeFileSync(file, " ".repeat(1_048_577))
         yield* eventually(
-          Effect.sync(() => warnings().some((line) => line.includes("\"1048577 bytes, more than 1048576\"")))
+          Effect.sync(() =>
+            warnings().some((line) => line.includes("\"1048577 bytes, more than 1048576\""))
+          )
         )
         fs.writeFileSync(file, text(4))
         yield* isInForce(4)
@@ -770,9 +816,10 @@ describe("a file", () => {
         assert.strictEqual(yield* maxAttempts, 3)
         assert.deepStrictEqual(
           warnings(),
-          ["\"14 characters that are not JSON\"", "\"NotFound\""].map((what) =>
-            `Warn: the previous document stays in effect: RetryConfig.set: document must be JSON, got ${what}`
-          )
+          [
+            "JSON, got \"14 characters that are not JSON\"",
+            `JSON in the file ${file}, got "nothing: it was not found"`
+          ].map((what) => `Warn: the previous document stays in effect: RetryConfig.set: document must be ${what}`)
         )
         fs.writeFileSync(file, text(4))
         yield* isInForce(4)

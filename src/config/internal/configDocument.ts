@@ -5,6 +5,7 @@ import {
   type Fields,
   isObject,
   type Path,
+  pathText,
   type Refusal,
   refuse,
   rejectUnknownKeys
@@ -25,6 +26,8 @@ export interface Entry {
   readonly isGuess: boolean
   readonly isOff: boolean
   readonly policy: Policy
+  /** The place of a quota that nothing in the policy pays from, so that it does nothing. */
+  readonly unpaid: string | undefined
   /** The checked options, and the JSON they were made from, by the key of a section. */
   readonly parts: { readonly [section: string]: { readonly options: unknown; readonly json: string } | undefined }
 }
@@ -67,11 +70,13 @@ const entry = (input: unknown, path: Path, offForAll: boolean, context: AnyConte
     { isOpen: isOpen(fields["policy"]), hedges: hedge?.call.atMost ?? 0 },
     path
   )
-  affordable(policy, (parts["quota"]?.options as Shareable<StoreOptions> | undefined)?.options, path)
+  const quota = (parts["quota"]?.options as Shareable<StoreOptions> | undefined)?.options
+  affordable(policy, quota, path)
   return {
     isGuess: input === undefined,
     isOff: isOff(fields["retries"], [...path, "retries"]) || offForAll,
     policy,
+    unpaid: unpaidAt([...path, "quota"], quota, policy, fields["policy"]),
     parts
   }
 }
@@ -113,6 +118,17 @@ const affordable = (policy: Policy, quota: { readonly capacity: number } | undef
   const cost = RetryPolicy.limits(policy).quota?.cost ?? 0
   const capacity = quota?.capacity ?? 500
   if (cost > capacity) refuse([...path, "quota", "capacity"], capacity, `at least ${cost}, the cost of a retry`)
+}
+
+/** A step that pays, perhaps of a policy inside another, whose limits do not show it. */
+const paying = /"(?:quotaGated|withQuota)"/
+
+/** The place of the quota, if nothing is taken from it. */
+const unpaidAt = (path: Path, quota: StoreOptions | undefined, policy: Policy, input: unknown): string | undefined => {
+  if (quota === undefined || quota.firstAttemptCost > 0 || RetryPolicy.limits(policy).quota !== undefined) {
+    return undefined
+  }
+  return paying.test(JSON.stringify(input)) ? undefined : path.reduce(pathText, "")
 }
 
 const document = (json: unknown, context: AnyContext): Document => {

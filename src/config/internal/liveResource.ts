@@ -6,7 +6,7 @@ import { compiledOf } from "../../engine/policy/policy.ts"
 import { monotonicMillis } from "../../internal/clock.ts"
 import { Entry as Kept, Keyed } from "../../internal/keyed.ts"
 import type { AnyContext } from "../../internal/shared.ts"
-import { warnUnsharedQuotas } from "../../internal/sharing.ts"
+import { warnUnpaid, warnUnsharedQuotas } from "../../internal/sharing.ts"
 import type { MemoryStore } from "../../quota/internal/memoryStore.ts"
 import { CurrentResource } from "../../RetryObserver.ts"
 import type { Document, Entry } from "./configDocument.ts"
@@ -139,6 +139,7 @@ export class Lives {
     this.clock = Context.get(context, Clock.Clock)
     this.madeAtMillis = monotonicMillis(this.clock)
     this.kept = new Keyed({ idleMillis, maxEntries: maxUnnamed }, (name) => this.made(name))
+    this.warn()
   }
 
   /** Begins a use of the resource, which is made on its first one. */
@@ -172,6 +173,7 @@ export class Lives {
     this.document = document
     for (const live of this.all) live.change(this.clock)
     this.kept.refile(nowMillis)
+    this.warn()
   }
 
   entryOf(name: string): Entry {
@@ -181,6 +183,14 @@ export class Lives {
   /** The layer is dropped. */
   dropped(context: AnyContext): void {
     warnUnsharedQuotas(context, [...this.all].flatMap(({ memory }) => memory ?? []), this.madeAtMillis)
+  }
+
+  /** Names quotas that do nothing. */
+  private warn(): void {
+    const { others, resources } = this.document
+    for (const { unpaid } of [others, ...resources.values()]) {
+      if (unpaid !== undefined) warnUnpaid(this.context, this.clock, unpaid)
+    }
   }
 
   private made(name: string): LiveResource {

@@ -10,7 +10,14 @@ import * as Stream from "effect/Stream"
 import { Refusal } from "../../internal/invalidField.ts"
 
 /** What is there in place of a document. */
-const notJson = (problem: string): Refusal => new Refusal(["document"], problem, "JSON")
+const notJson = (problem: string, expected = "JSON"): Refusal => new Refusal(["document"], problem, expected)
+
+/** What is there if the file cannot be read. */
+const unread = (path: string, { reason: { _tag } }: PlatformError): Refusal =>
+  notJson(
+    _tag === "NotFound" ? "nothing: it was not found" : `nothing: it cannot be read (${_tag})`,
+    `JSON in the file ${path}`
+  )
 
 /** Parses a string, or says why not: with nothing of it. */
 export const jsonOf = (text: string): unknown => {
@@ -44,7 +51,7 @@ const readAgain = (path: string): Effect.Effect<unknown, never, FileSystem.FileS
   return readFile(path).pipe(
     Effect.flatMap((json) => json instanceof Refusal ? again : Effect.succeed(json)),
     Effect.catch(() => again),
-    Effect.catch((error) => Effect.succeed(notJson(error.reason._tag)))
+    Effect.catch((error) => Effect.succeed(unread(path, error)))
   )
 }
 
