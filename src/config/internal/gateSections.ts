@@ -4,10 +4,11 @@ import * as Random from "effect/Random"
 import * as Scope from "effect/Scope"
 import * as AdaptiveRateLimiter from "../../gates/AdaptiveRateLimiter.ts"
 import * as ConcurrencyLimiter from "../../gates/ConcurrencyLimiter.ts"
-import * as Adaptive from "../../gates/internal/adaptiveGate.ts"
+import { limiterKind, limiterOptions } from "../../gates/internal/adaptiveGate.ts"
 import * as Concurrency from "../../gates/internal/concurrencyGate.ts"
 import { ruleOptions } from "../../gates/internal/concurrencyRule.ts"
 import { coolDownOptions } from "../../gates/internal/coolDownGate.ts"
+import type { GateKind } from "../../gates/internal/gate.ts"
 import { throttleOptions } from "../../gates/internal/throttleGate.ts"
 import * as Hedge from "../../hedge/Hedge.ts"
 import type { HedgeBudget } from "../../hedge/internal/hedgeBudget.ts"
@@ -39,12 +40,10 @@ interface Live<E, Options> extends SendGate<E> {
 }
 
 /** What the gates of a section have in common. */
-interface GateKind<Options, Gate> {
+interface SectionKind<Options, Gate> extends Omit<GateKind<any, Options, Gate, object>, "make"> {
   readonly tag: Context.Key<any, any>
   readonly keys: ReadonlyArray<string>
-  readonly validated: (input: { readonly [key: string]: any }) => Options
   readonly make: (options: Options, random: Random.Random, nowMillis: number, around: AnyContext) => Gate
-  readonly serviceOf: (gate: Gate) => object
   /** How a fleet shares it, if it may. */
   readonly sharing?: "limiter" | "coolDown"
 }
@@ -58,7 +57,7 @@ class Switched<E, Options> implements SendGate<E>, Part {
 
   constructor(
     private readonly gate: Live<E, Options>,
-    { serviceOf, tag }: GateKind<Options, any>,
+    { serviceOf, tag }: SectionKind<Options, any>,
     input: Shareable<Options> | undefined,
     private readonly join: (shared: FleetOptions) => FleetPart
   ) {
@@ -108,7 +107,7 @@ class Switched<E, Options> implements SendGate<E>, Part {
 }
 
 /** A section whose options are those of a gate. */
-const gateSection = <Options, Gate extends Live<any, Options>>(kind: GateKind<Options, Gate>): Section => ({
+const gateSection = <Options, Gate extends Live<any, Options>>(kind: SectionKind<Options, Gate>): Section => ({
   keys: kind.sharing === undefined ? kind.keys : [...kind.keys, "redis"],
   // Without the key, no document has it.
   check: shareable(kind.sharing!, kind.validated),
@@ -128,7 +127,7 @@ const ruleKeys = Object.keys(ruleOptions)
 
 const concurrencyKeys = jsonNames(Concurrency.concurrencyOptions)
 
-/** The options of a limiter, and the part of the JSON that its rule is made from. */
+/** The options of a limiter. It keeps the limit it has found, as long as the JSON of its rule is the same. */
 const limited = (input: { readonly [key: string]: any }) => {
   const { limit } = input
   const ofRule = picked(input, ruleKeys)
@@ -137,27 +136,7 @@ const limited = (input: { readonly [key: string]: any }) => {
     checks("ConcurrencyLimiter.fixed").reject(other, ofRule[other], "left out if there is a limit")
   }
   const rule = limit === undefined ? ConcurrencyLimiter.adaptive(ofRule) : ConcurrencyLimiter.fixed(limit)
-  return {
-    rule: JSON.stringify([limit, ofRule]),
-    options: Concurrency.validated({ ...picked(input, concurrencyKeys), rule })
-  }
-}
-
-type Limited = ReturnType<typeof limited>
-
-/** Keeps the limit it has found, as long as the rule is the same. */
-class LiveConcurrency extends Concurrency.ConcurrencyGate {
-  private rule: string
-
-  constructor({ options, rule }: Limited, random: Random.Random) {
-    super(options, random)
-    this.rule = rule
-  }
-
-  change({ options, rule }: Limited): void {
-    this.follow(options, rule !== this.rule)
-    this.rule = rule
-  }
+  return Concurrency.validated({ ...picked(input, concurrencyKeys), rule }, JSON.stringify([limit, ofRule]))
 }
 
 /** Checks a nested object, if given. */
@@ -282,20 +261,18 @@ export const sections: { readonly [key: string]: Section } = {
     make: (input: BudgetOptions | undefined, { context }) => new Budgets(input, Context.get(context, Clock.Clock))
   },
   limiter: gateSection({
+    ...limiterKind,
     tag: AdaptiveRateLimiter.AdaptiveRateLimiter,
-    keys: jsonNames(Adaptive.limiterOptions),
-    validated: (input) => Adaptive.validated(input),
-    make: (options, _, nowMillis, context) =>
+    keys: jsonNames(limiterOptions),
+    make: (options, random, nowMillis, context) =>
       Context.get(context, CurrentFleet)?.limiterGate(options, nowMillis) ??
-        new Adaptive.AdaptiveGate(options, Adaptive.initial(options, nowMillis)),
-    serviceOf: Adaptive.serviceOf,
+        limiterKind.make(options, random, nowMillis),
     sharing: "limiter"
   }),
-  concurrency: gateSection<Limited, LiveConcurrency>({
+  concurrency: gateSection({
     ...resourceGates.concurrency,
     keys: ["limit", ...ruleKeys, ...concurrencyKeys],
-    validated: limited,
-    make: (options, random) => new LiveConcurrency(options, random)
+    validated: limited
   }),
   throttle: gateSection({ ...resourceGates.throttle, keys: jsonNames(throttleOptions) }),
   coolDown: gateSection({ ...resourceGates.coolDown, keys: jsonNames(coolDownOptions), sharing: "coolDown" }),

@@ -65,8 +65,8 @@ const outcomesBy = (isDrop: (outcome: Outcome) => boolean) => (outcome: Outcome)
   return isTimeout(outcome) ? "timeout" : "refusal"
 }
 
-/** Options with their defaults, checked. */
-export const validated = (options: Options.Inputs<typeof concurrencyOptions>) => {
+/** Options with their defaults, checked. Rules with the same key are the same. */
+export const validated = (options: Options.Inputs<typeof concurrencyOptions>, ruleKey = "") => {
   const check = checksOf("ConcurrencyLimiter.make", options)
   const { isDrop, maxWaitMillis, ...valid } = Options.validOptions(check, concurrencyOptions, options)
   const { rule: input = adaptiveRule() } = options
@@ -74,6 +74,7 @@ export const validated = (options: Options.Inputs<typeof concurrencyOptions>) =>
   return {
     ...valid,
     rule,
+    ruleKey,
     outcomeOf: outcomesBy(isDrop),
     maxWaitMillis: maxWaitMillis === undefined ? rule.maxWaitMillis : () => maxWaitMillis
   }
@@ -154,7 +155,8 @@ export class ConcurrencyGate extends Stateful<Level> implements SendGate<Concurr
   }
 
   /** Switches to other options. Sends in flight still count; a different rule starts from its initial state. */
-  follow(options: ConcurrencyOptions, isOtherRule: boolean): void {
+  change(options: ConcurrencyOptions): void {
+    const isOtherRule = options.ruleKey !== this.options.ruleKey
     this.options = isOtherRule ? options : { ...options, rule: this.options.rule }
     this.line.change({ order: options.order, maxWaiters: options.maxWaiters })
     if (!isOtherRule) return

@@ -11,6 +11,7 @@ import * as Redis from "effect/persistence/Redis"
 import * as Random from "effect/Random"
 import * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
+import { causesOf } from "../../internal/classification/errorCodes.ts"
 import { clockOf, monotonicMillis } from "../../internal/clock.ts"
 import { get, short } from "../../internal/tryGet.ts"
 
@@ -138,6 +139,9 @@ const errorReplyOf = (error: unknown): string | undefined => {
   return replies.find((reply) => text === reply || [" ", ",", ":"].some((end) => text.startsWith(reply + end)))
 }
 
+/** How many errors of a chain of causes are looked at. */
+const mostErrors = 5
+
 const matching = (pattern: RegExp, values: ReadonlyArray<unknown>): string | undefined =>
   values.filter((value) => typeof value === "string").find((value) => pattern.test(short(value)))
 
@@ -146,25 +150,15 @@ const codeOf = (error: unknown): string | undefined => matching(systemCode, [get
 const nameOf = (error: unknown): string | undefined =>
   matching(className, [get(error, "name"), get(get(error, "constructor"), "name")])
 
-/** The error and its causes, the deepest first. */
-const chainOf = (cause: Cause.Cause<unknown>): ReadonlyArray<unknown> => {
-  const errors: Array<unknown> = []
-  let error: unknown = Cause.squash(cause)
-  for (let depth = 0; depth < 5 && error !== undefined && error !== null; depth++) {
-    errors.unshift(error)
-    // The driver puts the error it gave up on in `originalError`.
-    error = get(error, "cause") ?? get(error, "originalError")
-  }
-  return errors
-}
-
 /**
  * Why Redis did not respond: the beginning of its error reply, the code of a network error, or the name of the driver's
  * error. Nothing else of the error is shown: a reply repeats what it was sent, including passwords and keys, and an
  * error of the driver may contain the address with them.
  */
 export const reasonOf = (cause: Cause.Cause<unknown>): string => {
-  const errors = chainOf(cause)
+  // The driver puts the error it gave up on in `originalError`.
+  const chain = causesOf(Cause.squash(cause)).slice(0, mostErrors)
+  const errors = chain.flatMap((error) => [error, get(error, "originalError")]).reverse()
   const sayings = [...errors.map((error) => errorReplyOf(error) ?? codeOf(error)), ...errors.map(nameOf)]
   return sayings.find((saying) => saying !== undefined) ?? "an unknown error"
 }
