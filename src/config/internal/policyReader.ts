@@ -76,25 +76,17 @@ const value = (make: (value: any) => unknown, option: string): Reader => (input,
   return made(() => make(revived(input)), path, input, option)
 }
 
-/** A constructor or combinator with options, some of them flags. */
-export const options = (
-  make: (options: any) => unknown,
-  names: ReadonlyArray<string>,
-  flags: ReadonlyArray<string> = []
-): Reader =>
-(input = {}, path, context) => {
-  const values = below(input, [...names, ...flags], path)
-  const { customBackoff, jitter, ...fields } = input as Fields
-  if (isObject(jitter)) rejectUnknownKeys(jitter, ["proportional"], [...path, "jitter"])
-  for (const flag of flags) {
-    const value = fields[flag]
-    if (value !== undefined && typeof value !== "boolean") refuse([...path, flag], value, "true or false")
+/** A constructor or combinator with options. */
+export const options =
+  (make: (options: any) => unknown, names: ReadonlyArray<string>): Reader => (input = {}, path, context) => {
+    const values = below(input, names, path)
+    const { customBackoff, jitter } = input as Fields
+    if (isObject(jitter)) rejectUnknownKeys(jitter, ["proportional"], [...path, "jitter"])
+    const functions = customBackoff === undefined
+      ? {}
+      : { customBackoff: functionOf(customBackoff, [...path, "customBackoff"], context) }
+    return made(() => make({ ...values, ...functions }), path, input)
   }
-  const functions = customBackoff === undefined
-    ? {}
-    : { customBackoff: functionOf(customBackoff, [...path, "customBackoff"], context) }
-  return made(() => make({ ...values, ...functions }), path, input)
-}
 
 const functionOf = (name: unknown, path: Path, { functions }: Context): any =>
   typeof name === "string" && Object.hasOwn(functions, name)
@@ -110,7 +102,7 @@ const several = (make: (policies: ReadonlyArray<any>) => unknown): Reader => (in
 /** A combinator with another policy. */
 const another = (make: (that: any) => unknown): Reader => (input, path, context) => make(policyOf(input, path, context))
 
-const paying = ["cost", "timeoutCost", "throttlingCost"]
+const paying = ["cost", "timeoutCost", "throttlingCost", "longPolling"]
 
 const jittering = ["cap", "jitter"]
 
@@ -123,7 +115,7 @@ const sources: { readonly [name: string]: Reader } = {
   linear: options(({ base, ...others }) => Backoff.linear(base, others), ["base", "increment", ...jittering]),
   fibonacci: options(({ base, ...others }) => Backoff.fibonacci(base, others), ["base", ...jittering]),
   fixed: options(({ delay, ...others }) => Backoff.fixed(delay, others), ["delay", "jitter"]),
-  decorrelated: options(({ base, ...others }) => Backoff.decorrelated(base, others), ["base", "cap"], ["additive"]),
+  decorrelated: options(({ base, ...others }) => Backoff.decorrelated(base, others), ["base", "cap", "additive"]),
   fromDelay: (input, path, context) => RetryPolicy.fromDelay(functionOf(input, path, context)),
   choose: (input, path, context) => RetryPolicy.choose(functionOf(input, path, context)),
   fromSchedule: (input, path) => refuse(path, input, "left to code: a schedule has no JSON"),
@@ -134,15 +126,16 @@ const sources: { readonly [name: string]: Reader } = {
   "JavaV1.exponentialBackoff": options(exponentialBackoff, ["baseDelay", "maxBackoff"]),
   "JavaV1.fullJitterBackoff": options(fullJitterBackoff, ["baseDelay", "maxBackoff"]),
   "JavaV1.equalJitterBackoff": options(equalJitterBackoff, ["baseDelay", "maxBackoff"]),
-  "JavaScriptV2.backoff": options(javaScriptV2Backoff, ["base", "customBackoff", "maxRetryAfter"], ["addRetryAfter"]),
+  "JavaScriptV2.backoff": options(javaScriptV2Backoff, ["base", "customBackoff", "maxRetryAfter", "addRetryAfter"]),
   "Kotlin.exponentialBackoffWithJitter": options(exponentialBackoffWithJitter, [
     "initialDelay",
     "scaleFactor",
     "jitter",
     "maxBackoff",
     "throttlingBaseDelay",
-    "retryAfterMaxOvershoot"
-  ], ["useNewRetries"])
+    "retryAfterMaxOvershoot",
+    "useNewRetries"
+  ])
 }
 
 const combinators: { readonly [name: string]: Reader } = {
@@ -163,8 +156,8 @@ const combinators: { readonly [name: string]: Reader } = {
   whileMaybeRetryable: alone(RetryPolicy.whileMaybeRetryable),
   withMaybeRetryable: alone(RetryPolicy.withMaybeRetryable),
   outermostOnly: alone(RetryPolicy.outermostOnly),
-  quotaGated: options(RetryPolicy.quotaGated, paying, ["longPolling"]),
-  withQuota: options(RetryPolicy.withQuota, paying, ["longPolling"]),
+  quotaGated: options(RetryPolicy.quotaGated, paying),
+  withQuota: options(RetryPolicy.withQuota, paying),
   requires: (input, path) =>
     input === "AdaptiveRateLimiter"
       ? RetryPolicy.requires(AdaptiveRateLimiter)

@@ -1,5 +1,6 @@
 import { awsAdaptive, awsDynamoDB2026, awsStandard, awsStandard2026 } from "../../aws/AwsModes.ts"
 import * as Backoff from "../../Backoff.ts"
+import { checks, flag } from "../../internal/checks.ts"
 import { isObject, type Path, refuse } from "../../internal/invalidField.ts"
 import * as RetryPolicy from "../../RetryPolicy.ts"
 import type { Policy } from "../RetryPolicyJson.ts"
@@ -28,27 +29,26 @@ export const shortKeys = {
   outermostOnly: "flag"
 } as const
 
-const names = Object.keys(shortKeys) as ReadonlyArray<keyof typeof shortKeys>
-
 /** The policy that short keys stand for. */
 const short = options(
-  ({ cost = 5, throttlingCost, timeoutCost, ...keys }) =>
-    [
+  ({ cost = 5, throttlingCost, timeoutCost, ...keys }) => {
+    const check = checks("RetryConfig")
+    return [
       RetryPolicy.honorRetryAfter(),
       RetryPolicy.maxAttempts(keys.maxAttempts ?? 3),
       ...(keys.deadline === undefined ? [] : [RetryPolicy.deadline(keys.deadline)]),
-      keys.idempotent === true ? RetryPolicy.whileMaybeRetryable : RetryPolicy.whileRetryable,
+      flag(check, "idempotent", keys.idempotent) ? RetryPolicy.whileMaybeRetryable : RetryPolicy.whileRetryable,
       RetryPolicy.quotaGated({ cost, timeoutCost, throttlingCost }),
-      ...(keys.outermostOnly === true ? [RetryPolicy.outermostOnly] : [])
+      ...(flag(check, "outermostOnly", keys.outermostOnly) ? [RetryPolicy.outermostOnly] : [])
     ].reduce<any>(
       (policy, combinator: (self: any) => unknown) => combinator(policy),
       Backoff.exponential(keys.base ?? "100 millis", keys.factor, {
         cap: keys.cap ?? "20 seconds",
         jitter: keys.jitter ?? "full"
       })
-    ),
-  names,
-  names.filter((name) => shortKeys[name] === "flag")
+    )
+  },
+  Object.keys(shortKeys)
 )
 
 /** A policy from its name, its steps, or short keys. */

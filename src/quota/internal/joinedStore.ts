@@ -6,7 +6,7 @@ import { monotonicMillis } from "../../internal/clock.ts"
 import type { Ask, Reservation, RetryQuotaStore, Shortage } from "../../RetryQuotaStore.ts"
 import type { SendGate } from "../../SendGate.ts"
 import { setTokens } from "./delegatingStore.ts"
-import { budgetGate, patienceUntil, Taken, unobserved } from "./reservation.ts"
+import { askOf, budgetGate, patienceUntil, Taken, unobserved } from "./reservation.ts"
 
 const giveBackAll = (held: ReadonlyArray<Reservation>): void => {
   for (const reservation of held) reservation.giveBack()
@@ -57,16 +57,10 @@ const asking = (stores: ReadonlyArray<RetryQuotaStore>, cost: number, clock: Clo
     const next = (): Effect.Effect<Shortage> => {
       const { length } = held
       if (isOver) return Effect.void
-      const answer = stores[length]!.reserve(cost, clock)
-      if (answer === undefined) return Effect.succeed("refused")
-      if (typeof answer === "function") {
-        return Effect.flatMap(
-          answer(patienceUntil(untilMillis, clock), granted),
-          (shortage) => held.length > length ? next() : Effect.succeed(shortage)
-        )
-      }
-      granted(answer)
-      return next()
+      return Effect.flatMap(
+        askOf(stores[length]!.reserve(cost, clock))(patienceUntil(untilMillis, clock), granted),
+        (shortage) => held.length > length ? next() : Effect.succeed(shortage)
+      )
     }
     return Effect.onExit(Effect.suspend(next), () =>
       Effect.sync(() => {

@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import { monotonicMillis } from "../../internal/clock.ts"
 import type { Ask, Reservation, RetryQuotaStore, Shortage } from "../../RetryQuotaStore.ts"
 import { DelegatingStore } from "./delegatingStore.ts"
-import { patienceUntil } from "./reservation.ts"
+import { askOf, patienceUntil } from "./reservation.ts"
 
 /** A quota whose tokens can move to another place while in use. What was taken goes back to where it was taken. */
 export class ReplaceableStore extends DelegatingStore {
@@ -35,21 +35,15 @@ export class ReplaceableStore extends DelegatingStore {
           isHeld = true
           hold(reservation)
         }
-        const answered = (answer: Reservation | undefined | Ask): Effect.Effect<Shortage> => {
-          if (answer === undefined) return Effect.succeed("refused")
-          if (typeof answer !== "function") {
-            hold(answer)
-            return Effect.void
-          }
-          return Effect.flatMap(
-            Effect.raceFirst(answer(patienceUntil(untilMillis, clock), held), Deferred.await(this.changed)),
+        const asking = (ask: Ask): Effect.Effect<Shortage> =>
+          Effect.flatMap(
+            Effect.raceFirst(ask(patienceUntil(untilMillis, clock), held), Deferred.await(this.changed)),
             (shortage) => {
               if (shortage !== "changed") return Effect.succeed(shortage)
-              return isHeld ? Effect.void : answered(this.store.reserve(cost, clock))
+              return isHeld ? Effect.void : asking(askOf(this.store.reserve(cost, clock)))
             }
           )
-        }
-        return answered(first)
+        return asking(first)
       })
   }
 

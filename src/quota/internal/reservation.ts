@@ -1,8 +1,9 @@
 import type * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
 import { constVoid } from "effect/Function"
 import { monotonicMillis } from "../../internal/clock.ts"
-import type { Reservation } from "../../RetryQuotaStore.ts"
+import type { Ask, Reservation } from "../../RetryQuotaStore.ts"
 import type { Pass, SendGate } from "../../SendGate.ts"
 
 /** A gate by which a budget sees sends. */
@@ -14,6 +15,14 @@ export const unobserved: Pass = { settle: constVoid, cancel: constVoid }
 /** How long waiting is useful, until a time in milliseconds of the monotonic clock. */
 export const patienceUntil = (untilMillis: number, clock: Clock.Clock): Duration.Duration =>
   Duration.millis(Math.max(0, untilMillis - monotonicMillis(clock)))
+
+/** Asks a store that may have answered already. */
+export const askOf = (answer: Reservation | undefined | Ask): Ask =>
+  typeof answer === "function" ? answer : (_, hold) => {
+    if (answer === undefined) return Effect.succeed("refused")
+    hold(answer)
+    return Effect.void
+  }
 
 /** Settles what was taken. */
 type Settle = (isBack: boolean, wasSent: boolean) => void

@@ -3,14 +3,14 @@ import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
-import { fleetOptionsOf } from "../../config/internal/fleetStores.ts"
+import { type fallbackOptions, fleetOptionsOf } from "../../config/internal/fleetStores.ts"
 import { BoundedLabels, others } from "../../internal/boundedLabels.ts"
 import { type Checks, checks, checksOf, rejectUnknown } from "../../internal/checks.ts"
 import { isObject } from "../../internal/invalidField.ts"
 import { type Inputs, readOptions } from "../../internal/options.ts"
 import { warnFallbackTooSmall, warnLost } from "../../internal/sharing.ts"
 import { type StoreOptions, validStore } from "../../quota/internal/memoryStore.ts"
-import { Taken, uncounted } from "../../quota/internal/reservation.ts"
+import { askOf, Taken, uncounted } from "../../quota/internal/reservation.ts"
 import { CurrentResource } from "../../RetryObserver.ts"
 import * as RetryQuota from "../../RetryQuota.ts"
 import type { Ask, Reservation, RetryQuotaStore, Shortage } from "../../RetryQuotaStore.ts"
@@ -123,25 +123,16 @@ class RedisStore implements RetryQuotaStore {
     return Effect.suspend(() => {
       const untilMillis = client.nowMillis + patienceMillis
       return Effect.flatMap(client.ask(cost, untilMillis, granted), (answer) => {
-        if (answer === "local") return this.again(cost, clock, untilMillis - client.nowMillis, hold)
+        // The one that decides now: by then, Redis may have come back.
+        if (answer === "local") {
+          return askOf(this.reserve(cost, clock))(Duration.millis(Math.max(0, untilMillis - client.nowMillis)), hold)
+        }
         this.byRedis.updateUnsafe(1, this.context)
         return Effect.succeed(answer === "refused" ? answer : undefined)
       })
     })
   }
-
-  /** Asks the one that decides now: by then, Redis may have come back. */
-  private again(cost: number, clock: Clock.Clock, patienceMillis: number, hold: Hold): Effect.Effect<Shortage> {
-    const answer = this.reserve(cost, clock)
-    if (typeof answer === "function") return answer(Duration.millis(Math.max(0, patienceMillis)), hold)
-    if (answer === undefined) return Effect.succeed("refused")
-    hold(answer)
-    return Effect.void
-  }
 }
-
-/** The options of the quota that decides while Redis does not respond. */
-type Fallback = Pick<RetryQuota.Options, "capacity" | "initial" | "refillPerSecond">
 
 type Options = RetryQuota.Options & SharedOptions & Inputs<typeof fleetOptionsOf.quota>
 
@@ -155,7 +146,7 @@ const constructorName = "RetryQuotaRedis.make"
 const hourMillis = 3_600_000
 
 /** The options of the fallback, given the tokens last seen. */
-const validFallback = (shared: StoreOptions, input: Fallback = {}): QuotaTerms["local"] => {
+const validFallback = (shared: StoreOptions, input: Inputs<typeof fallbackOptions> = {}): QuotaTerms["local"] => {
   if (!isObject(input as unknown)) return checks(constructorName).reject("fallback", input, "an object")
   const check = checks(constructorName, "fallback.")
   const capacity = check.positive("capacity", input.capacity ?? shared.capacity)
