@@ -480,7 +480,7 @@ export const grpc: RetryClassifier = ofObject((error) => {
 })
 
 /**
- * Errors of databases: SQLSTATEs of the classes 40, 53, 57P and 08, in the `code` or `sqlState` of the error, words of pg,
+ * Errors of databases: SQLSTATEs of the classes 40, 53, 57P, 08, 22, 23 and 42, in the `code` or `sqlState` of the error, words of pg,
  * and the labels of MongoDB.
  *
  * **Details**
@@ -489,6 +489,7 @@ export const grpc: RetryClassifier = ofObject((error) => {
  * | --- | --- |
  * | 40 except 40002 and 40003; 53; 57P03; 08001, 08004; `SQLITE_CANTOPEN` | transient: nothing has had an effect |
  * | 40003; 57P01, 57P02, 57P05; 08 except 08P01; pg: `Connection terminated unexpectedly` | `"Maybe"` safe |
+ * | 22, 23, 42: data, a constraint, syntax or access | final |
  * | MongoDB: `RetryableError`, `TransientTransactionError` | transient |
  * | MongoDB: `SystemOverloadedError` | throttling; without one of the above `"Maybe"` safe |
  *

@@ -49,8 +49,10 @@ describe("SQLSTATE", () => {
     ["08006", "connection_failure", "Maybe"],
     ["08007", "transaction_resolution_unknown", "Maybe"],
     ["08P01", "protocol_violation", "unknown"],
-    ["23505", "unique_violation", "unknown"],
-    ["42601", "syntax_error", "unknown"],
+    ["22P02", "invalid_text_representation", "No"],
+    ["23505", "unique_violation", "No"],
+    ["42601", "syntax_error", "No"],
+    ["42501", "insufficient_privilege", "No"],
     ["28P01", "invalid_password", "unknown"],
     ["4000", "four digits", "unknown"],
     ["400010", "six digits", "unknown"]
@@ -72,6 +74,23 @@ describe("SQLSTATE", () => {
       assert.strictEqual(shown(reason), facts)
     }
   )
+
+  // As pg and mysql2 show it, and as the cause of what Effect makes of it.
+  it.each(["22012", "23505", "42P01"])("%s is final", (code) => {
+    const policy = Backoff.fixed(0).pipe(RetryPolicy.whileRetryable, RetryPolicy.maxAttempts(3))
+    const ofPg = Object.assign(new Error("x"), { length: 99, name: "error", severity: "ERROR", code })
+    const errors = [
+      ofPg,
+      Object.assign(new Error("x"), { code: "ER", errno: 1, sqlState: code }),
+      new SqlError.SqlError({ reason: new SqlError.UnknownError({ cause: ofPg }) }),
+      new SqlError.SqlError({ reason: new SqlError.ConstraintError({ cause: ofPg }) }),
+      new SqlError.SqlError({ reason: new SqlError.ConnectionError({ cause: ofPg, operation: "query" }) })
+    ]
+    for (const error of errors) {
+      const explanation = RetryPolicy.explain(policy, error)
+      assert.include(explanation, { _tag: "WouldStop", reason: "final" })
+    }
+  })
 
   // @effect/sql-pg, PgConnection.ts, PgClient.ts: the operation is that of the driver, or "query" and the like.
   it.each<[unknown, string | undefined, string]>([
