@@ -25,7 +25,7 @@ import { withClock, withMillis } from "./internal/clock.ts"
 import { configured } from "./internal/layerConfig.ts"
 import { named, type Names } from "./internal/namedServices.ts"
 import { Refused } from "./internal/refused.ts"
-import { watchedQuota } from "./internal/sharing.ts"
+import { tokensIn, watched } from "./internal/sharing.ts"
 import type { InvalidOption } from "./InvalidOption.ts"
 import { setTokens } from "./quota/internal/delegatingStore.ts"
 import { MemoryStore, validStore } from "./quota/internal/memoryStore.ts"
@@ -248,7 +248,7 @@ export const fromStore = (store: RetryQuotaStore): Service => {
 export const layerStore = <E, R>(
   store: Effect.Effect<RetryQuotaStore, E, R>
 ): Layer.Layer<RetryQuota, E, Exclude<R, Scope.Scope>> =>
-  Layer.effect(RetryQuota, watchedQuota(Effect.map(store, fromStore)))
+  Layer.effect(RetryQuota, watched("RetryQuota", Effect.map(store, fromStore), tokensIn))
 
 /**
  * Makes a quota. Throws `InvalidOption` when an option is invalid.
@@ -261,7 +261,7 @@ export const make = (options: Options = {}): Effect.Effect<Service> => {
   return withMillis((nowMillis) => fromStore(new MemoryStore(valid, nowMillis)))
 }
 
-const makeShared = (options?: Options) => watchedQuota(make(options))
+const makeShared = (options?: Options) => watched("RetryQuota", make(options), tokensIn)
 
 /**
  * A layer with its own quota: 500 tokens, unless `capacity` says otherwise. Throws `InvalidOption` when an option is

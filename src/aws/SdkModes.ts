@@ -27,7 +27,7 @@ import { AdaptiveRateLimiter, type RateLimitExceeded } from "../gates/AdaptiveRa
 import { checksOf } from "../internal/checks.ts"
 import * as codes from "../internal/classification/errorCodes.ts"
 import { count, positiveDuration, validOptions } from "../internal/options.ts"
-import { watchedQuota } from "../internal/sharing.ts"
+import { tokensIn, watched } from "../internal/sharing.ts"
 import * as RetryClassifier from "../RetryClassifier.ts"
 import * as RetryPolicy from "../RetryPolicy.ts"
 import * as RetryQuota from "../RetryQuota.ts"
@@ -223,7 +223,10 @@ const goDelays = (maxMillis: number): RetryPolicy.RetryPolicy => {
 }
 
 const goQuota = () =>
-  Layer.effect(RetryQuota.RetryQuota, watchedQuota(Effect.map(RetryQuota.make(), rewardingEverySuccess)))
+  Layer.effect(
+    RetryQuota.RetryQuota,
+    watched("RetryQuota", Effect.map(RetryQuota.make(), rewardingEverySuccess), tokensIn)
+  )
 
 /**
  * The SDK for Go v2.

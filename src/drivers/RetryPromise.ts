@@ -86,7 +86,7 @@ class Owned {
   dropped(what: string, context: Context.Context<never>): void {
     const { capacity: whole, store } = this.quota
     const livedMillis = this.retriedAtMillis - this.madeAtMillis
-    warnUnshared(context, this.clock, what, { lost: whole - store.balance(this.clock), whole, livedMillis })
+    warnUnshared({ context, clock: this.clock }, what, { lost: whole - store.balance(this.clock), whole, livedMillis })
   }
 }
 

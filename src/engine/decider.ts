@@ -1,6 +1,6 @@
 import * as Effect from "effect/Effect"
 import type * as Random from "effect/Random"
-import { warnTooSmall } from "../internal/sharing.ts"
+import { warn } from "../internal/sharing.ts"
 import type { RetryDecision, Stop, StopReason } from "../RetryDecision.ts"
 import type { RetryInfo } from "../RetryInfo.ts"
 import type { Ask, Shortage } from "../RetryQuotaStore.ts"
@@ -194,7 +194,8 @@ export class Decider implements Failing, Offer {
   private unpaid(drawnMillis?: number): false {
     const { cost, compiled, run: { longPolling, environment } } = this
     const { capacity } = environment.store!
-    if (cost > capacity) warnTooSmall(environment.context, environment.clock, cost, capacity)
+    // The capacity must be a mistake.
+    if (cost > capacity) warn(environment, `a retry costs ${cost}, its RetryQuota holds ${capacity}: none is made`)
     const holdMillis = longPolling || compiled.quota!.longPolling
       ? drawnMillis ?? (this.delayed() ? this.delayMillis : 0)
       : 0

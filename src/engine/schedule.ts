@@ -10,7 +10,7 @@ import type * as Exit from "effect/Exit"
 import * as Schedule from "effect/Schedule"
 import { firstIn } from "../internal/cause.ts"
 import { catchDone, isDoneCause } from "../internal/requiresEffect4.ts"
-import { warnUnseen } from "../internal/sharing.ts"
+import { warn } from "../internal/sharing.ts"
 import type { RetryDecision } from "../RetryDecision.ts"
 import type { RetryInfo } from "../RetryInfo.ts"
 import { type Compiled, type DecidingSchedule, isTimed, type Source, type Surrounding } from "./compiled.ts"
@@ -187,6 +187,10 @@ class Steps {
 export const toSchedule = (compiled: Compiled): DecidingSchedule =>
   Schedule.fromStep(Effect.withFiber((fiber: AnyFiber) => Effect.succeed(new Steps(compiled, fiber).step))) as any
 
+/** Retries of Effect's own loops that cannot be seen are charged, but late. */
+const unseenRetries =
+  `Effect.retry is not as in Effect ${tried}: it asks no gate, and retries are charged early. Use withRetry`
+
 /** The last run of each fiber in which no loop can be seen. */
 const unseen = new WeakMap<AnyFiber, Fallback>()
 
@@ -198,7 +202,7 @@ class Fallback {
   constructor(private run: Run | undefined) {}
 
   static begun(fiber: AnyFiber, run?: Run): Fallback {
-    if (!isSupported()) warnUnseen(fiber.context, environmentOf(fiber.context).clock, tried)
+    if (!isSupported()) warn(environmentOf(fiber.context), unseenRetries)
     const before = unseen.get(fiber)
     if (before !== undefined) before.settles(true, fiber)
     else {

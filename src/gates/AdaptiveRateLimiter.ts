@@ -25,7 +25,7 @@ import * as Layer from "effect/Layer"
 import { checkName } from "../internal/checks.ts"
 import { configured } from "../internal/layerConfig.ts"
 import { named, type Names } from "../internal/namedServices.ts"
-import { watchedGate } from "../internal/sharing.ts"
+import { capacityIn, watched } from "../internal/sharing.ts"
 import type { InvalidOption } from "../InvalidOption.ts"
 import { CurrentResource } from "../RetryObserver.ts"
 import type * as SendGate from "../SendGate.ts"
@@ -126,7 +126,7 @@ export interface Options {
  */
 export const make = (options: Options = {}): Effect.Effect<Service> => serviceFrom(limiterKind, options)
 
-const makeShared = (options?: Options) => watchedGate("AdaptiveRateLimiter", make(options))
+const makeShared = (options?: Options) => watched("AdaptiveRateLimiter", make(options), capacityIn)
 
 /**
  * A layer with its own limiter. Throws `InvalidOption` when an option is invalid.

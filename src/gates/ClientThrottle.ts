@@ -17,7 +17,7 @@ import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { configured } from "../internal/layerConfig.ts"
-import { watchedGate } from "../internal/sharing.ts"
+import { capacityIn, watched } from "../internal/sharing.ts"
 import type { InvalidOption } from "../InvalidOption.ts"
 import type * as SendGate from "../SendGate.ts"
 import { GateService, serviceFrom } from "./internal/gate.ts"
@@ -99,7 +99,7 @@ export class ClientThrottle extends GateService<ClientThrottle, Service>()("effe
  */
 export const make = (options: Options = {}): Effect.Effect<Service> => serviceFrom(throttleKind, options)
 
-const makeShared = (options?: Options) => watchedGate("ClientThrottle", make(options))
+const makeShared = (options?: Options) => watched("ClientThrottle", make(options), capacityIn)
 
 /**
  * A layer with its own throttle. Throws `InvalidOption` when an option is invalid.

@@ -18,7 +18,7 @@ import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import { checks } from "../internal/checks.ts"
 import { configured } from "../internal/layerConfig.ts"
-import { watchedGate } from "../internal/sharing.ts"
+import { capacityIn, watched } from "../internal/sharing.ts"
 import type { InvalidOption } from "../InvalidOption.ts"
 import type * as SendGate from "../SendGate.ts"
 import { concurrencyKind, type ConcurrencyLimitExceeded } from "./internal/concurrencyGate.ts"
@@ -172,7 +172,7 @@ export class ConcurrencyLimiter extends GateService<ConcurrencyLimiter, Service>
  */
 export const make = (options: Options = {}): Effect.Effect<Service> => serviceFrom(concurrencyKind, options)
 
-const makeShared = (options?: Options) => watchedGate("ConcurrencyLimiter", make(options))
+const makeShared = (options?: Options) => watched("ConcurrencyLimiter", make(options), capacityIn)
 
 /**
  * A layer with its own limiter. Throws `InvalidOption` when an option is invalid.

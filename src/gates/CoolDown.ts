@@ -15,7 +15,7 @@ import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { configured } from "../internal/layerConfig.ts"
-import { watchedGate } from "../internal/sharing.ts"
+import { capacityIn, watched } from "../internal/sharing.ts"
 import type { InvalidOption } from "../InvalidOption.ts"
 import type * as SendGate from "../SendGate.ts"
 import { coolDownKind, type CoolingDown } from "./internal/coolDownGate.ts"
@@ -107,7 +107,7 @@ export class CoolDown extends GateService<CoolDown, Service>()("effect-retry/Coo
  */
 export const make = (options: Options = {}): Effect.Effect<Service> => serviceFrom(coolDownKind, options)
 
-const makeShared = (options?: Options) => watchedGate("CoolDown", make(options))
+const makeShared = (options?: Options) => watched("CoolDown", make(options), capacityIn)
 
 /**
  * A layer with its own cool-down. Throws `InvalidOption` when an option is invalid.

@@ -34,75 +34,37 @@ const of = (clock: Clock.Clock): Map<string, Dropped | undefined> => {
 }
 
 /** Warns once per clock, with the loggers of the context. */
-const warn = (context: AnyContext, clock: Clock.Clock, message: string): void => {
+export const warn = ({ clock, context }: Around, message: string): void => {
   const before = of(clock)
   if (before.has(message)) return
   before.set(message, undefined)
   look(() => Effect.runSyncWith(context)(Effect.logWarning("effect-retry: " + message)))
 }
 
-/** A retry that costs more than the quota holds is never made: the capacity must be a mistake. */
-export const warnTooSmall = (context: AnyContext, clock: Clock.Clock, cost: number, capacity: number): void =>
-  warn(context, clock, `a retry costs ${cost}, its RetryQuota holds ${capacity}: none is made`)
-
-/** A policy that pays nothing asks no quota, even one that a document names. */
-export const warnUnpaid = (context: AnyContext, clock: Clock.Clock, quota: string): void =>
-  warn(context, clock, `nothing in the policy pays from ${quota}: add quotaGated to its steps`)
-
-/** Retries of Effect's own loops cannot be seen: they are charged, but late. */
-export const warnUnseen = (context: AnyContext, clock: Clock.Clock, tried: ReadonlyArray<string>): void =>
-  warn(
-    context,
-    clock,
-    `Effect.retry is not as in Effect ${tried}: it asks no gate, and retries are charged early. Use withRetry`
-  )
-
 /** Calls code of the user's on which no call depends: a gate, a store, an observer. That it throws is only logged. */
-export const safely = <A, B, C>({ clock, context }: Around, f: (a: A, b: B) => C, a?: A, b?: B): C | undefined => {
+export const safely = <A, B, C>(around: Around, f: (a: A, b: B) => C, a?: A, b?: B): C | undefined => {
   try {
     return f(a!, b!)
   } catch {
-    warn(context, clock, "a gate, quota or observer throws: its counts may be off")
+    warn(around, "a gate, quota or observer throws: its counts may be off")
     return undefined
   }
 }
-
-/** As {@link warnTooSmall}, of the quota that decides while Redis does not respond: logged before that happens. */
-export const warnFallbackTooSmall = (context: AnyContext, clock: Clock.Clock, cost: number, capacity: number): void =>
-  warn(
-    context,
-    clock,
-    `a retry costs ${cost}, the fallback of its RetryQuota holds ${capacity}: none is made while Redis does not respond`
-  )
-
-/** A quota that Redis has lost starts over: retries that were paid for may be made again. */
-export const warnLost = (context: AnyContext, clock: Clock.Clock, name: string): void =>
-  warn(context, clock, `Redis has lost the retry quota ${JSON.stringify(name)}: it starts over`)
 
 /** This many, each so short-lived, in such quick succession, are no coincidence. */
 const few = 10
 const brieflyMillis = 60_000
 
-/** What becomes of something that calls should share. */
-interface Life {
-  /** What it held at first. */
-  readonly whole: number
-  /** What was missing in the end. */
-  readonly lost: number
-  readonly livedMillis: number
-}
+/** What becomes of something that calls should share: what it held at first, and what of that was missing in the end. */
+type Life = Readonly<Record<"whole" | "lost" | "livedMillis", number>>
 
 /**
  * Something that calls should share was dropped, and what it had learned is lost. If many in a row were dropped like
  * this, and a single one in their place would have run dry, they should have been one.
  */
-export const warnUnshared = (
-  context: AnyContext,
-  clock: Clock.Clock,
-  what: string,
-  { livedMillis, lost, whole }: Life
-): void => {
+export const warnUnshared = (around: Around, what: string, { livedMillis, lost, whole }: Life): void => {
   if (!(lost > 0)) return
+  const { clock } = around
   const all = of(clock)
   if (livedMillis > brieflyMillis) return void all.delete(what)
   const now = monotonicMillis(clock)
@@ -113,7 +75,7 @@ export const warnUnshared = (
   dropped.latestMillis = now
   dropped.lost += lost
   if (++dropped.count < few || dropped.lost < whole) return
-  warn(context, clock, `each call has its own ${what}: docs/sharing.md`)
+  warn(around, `each call has its own ${what}: docs/sharing.md`)
 }
 
 const cure = (name: string): string => `${name}. Build its layer once, or give its LayerMap an idleTimeToLive`
@@ -130,7 +92,8 @@ export const warnUnsharedQuotas = (
     const missing = store.initial - store.balance(clock)
     if (missing > lost) [lost, whole] = [missing, store.initial]
   }
-  warnUnshared(context, clock, cure("RetryQuota"), { lost, whole, livedMillis: monotonicMillis(clock) - madeAtMillis })
+  const livedMillis = monotonicMillis(clock) - madeAtMillis
+  warnUnshared({ context, clock }, cure("RetryQuota"), { lost, whole, livedMillis })
 }
 
 /** Makes something that warns if it is dropped as one of many that should have been one. `left` is what it holds. */
@@ -146,20 +109,16 @@ export const watched = <A, E, R>(
       return Effect.addFinalizer(() =>
         Effect.withFiber(({ context }) => {
           const livedMillis = monotonicMillis(clock) - bornMillis
-          warnUnshared(context, clock, cure(name), { lost: whole - left(service, clock), whole, livedMillis })
+          warnUnshared({ context, clock }, cure(name), { lost: whole - left(service, clock), whole, livedMillis })
           return Effect.void
         })
       )
     }))
 
-export const watchedQuota = <A extends { readonly store: RetryQuotaStore }, E, R>(
-  make: Effect.Effect<A, E, R>
-): Effect.Effect<A, E, R | Scope.Scope> =>
-  watched("RetryQuota", make, ({ store }, clock) => look(() => store.balance(clock)) ?? 0)
+/** What a quota holds. */
+export const tokensIn = ({ store }: { readonly store: RetryQuotaStore }, clock: Clock.Clock): number =>
+  look(() => store.balance(clock)) ?? 0
 
-/** A gate is lost if its resource is short of capacity: the next call does not know. */
-export const watchedGate = <A extends { readonly gate: SendGate | undefined }, E, R>(
-  name: string,
-  make: Effect.Effect<A, E, R>
-): Effect.Effect<A, E, R | Scope.Scope> =>
-  watched(name, make, ({ gate }, clock) => look(() => gate?.isStrained?.(monotonicMillis(clock))) === true ? 0 : 1)
+/** What a gate holds: nothing if its resource is short of capacity, of which the next call does not know. */
+export const capacityIn = ({ gate }: { readonly gate: SendGate | undefined }, clock: Clock.Clock): number =>
+  look(() => gate?.isStrained?.(monotonicMillis(clock))) === true ? 0 : 1

@@ -10,6 +10,15 @@ export const look = <A>(into: () => A): A | undefined => {
   }
 }
 
+/** What is first found in one of these. */
+export const firstFound = <A, B>(all: Iterable<A>, find: (one: A) => B | undefined): B | undefined => {
+  for (const one of all) {
+    const found = find(one)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
 /**
  * The beginning of a text from outside, "" for any other value: what a pattern may see. So no text takes long, whatever
  * the pattern, and `test/patterns.test.ts` holds every pattern to it.

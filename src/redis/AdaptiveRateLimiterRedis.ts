@@ -18,7 +18,7 @@
 import type * as Config from "effect/Config"
 import type * as Duration from "effect/Duration"
 import * as AdaptiveRateLimiter from "../gates/AdaptiveRateLimiter.ts"
-import { watchedGate } from "../internal/sharing.ts"
+import { capacityIn, watched } from "../internal/sharing.ts"
 import { fleetLayers, type SharedOptions } from "./internal/fleet.ts"
 import { over, validated } from "./internal/limiter.ts"
 
@@ -45,7 +45,7 @@ const shared = /* @__PURE__ */ fleetLayers(
   AdaptiveRateLimiter.AdaptiveRateLimiter,
   (options: Options) => validated(options),
   over,
-  (make) => watchedGate("AdaptiveRateLimiter", make)
+  (make) => watched("AdaptiveRateLimiter", make, capacityIn)
 )
 
 /**

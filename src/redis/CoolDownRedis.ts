@@ -18,7 +18,7 @@
 import type * as Config from "effect/Config"
 import type * as Duration from "effect/Duration"
 import * as CoolDown from "../gates/CoolDown.ts"
-import { watchedGate } from "../internal/sharing.ts"
+import { capacityIn, watched } from "../internal/sharing.ts"
 import { over, validated } from "./internal/coolDown.ts"
 import { fleetLayers, type SharedOptions } from "./internal/fleet.ts"
 
@@ -46,7 +46,7 @@ const shared = /* @__PURE__ */ fleetLayers(
   CoolDown.CoolDown,
   (options: Options) => validated(options),
   over,
-  (make) => watchedGate("CoolDown", make)
+  (make) => watched("CoolDown", make, capacityIn)
 )
 
 /**

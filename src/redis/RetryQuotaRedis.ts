@@ -20,7 +20,7 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Redis from "effect/persistence/Redis"
-import { watchedQuota } from "../internal/sharing.ts"
+import { tokensIn, watched } from "../internal/sharing.ts"
 import * as RetryQuota from "../RetryQuota.ts"
 import { Store } from "../RetryQuotaStore.ts"
 import { fleetLayers, type SharedOptions } from "./internal/fleet.ts"
@@ -103,7 +103,7 @@ const shared = /* @__PURE__ */ fleetLayers(
   RetryQuota.RetryQuota,
   (options: Options) => validated(options),
   over,
-  (make) => watchedQuota(make)
+  (make) => watched("RetryQuota", make, tokensIn)
 )
 
 /**

@@ -6,7 +6,7 @@ import { compiledOf } from "../../engine/policy/policy.ts"
 import { monotonicMillis } from "../../internal/clock.ts"
 import { Entry as Kept, Keyed } from "../../internal/keyed.ts"
 import type { AnyContext } from "../../internal/shared.ts"
-import { warnUnpaid, warnUnsharedQuotas } from "../../internal/sharing.ts"
+import { warn, warnUnsharedQuotas } from "../../internal/sharing.ts"
 import type { MemoryStore } from "../../quota/internal/memoryStore.ts"
 import { CurrentResource } from "../../RetryObserver.ts"
 import type { Document, Entry } from "./configDocument.ts"
@@ -189,7 +189,7 @@ export class Lives {
   private warn(): void {
     const { others, resources } = this.document
     for (const { unpaid } of [others, ...resources.values()]) {
-      if (unpaid !== undefined) warnUnpaid(this.context, this.clock, unpaid)
+      if (unpaid !== undefined) warn(this, `nothing in the policy pays from ${unpaid}: add quotaGated to its steps`)
     }
   }
 

@@ -16,7 +16,7 @@ import {
 } from "../../internal/classification/wire.ts"
 import { wallMillis } from "../../internal/clock.ts"
 import * as Options from "../../internal/options.ts"
-import { get, look, short } from "../../internal/tryGet.ts"
+import { firstFound, get, look, short } from "../../internal/tryGet.ts"
 import { classify, defaultClassifier, type RetryClassifier } from "../../RetryClassifier.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
 import type { Outcome } from "../../SendGate.ts"
@@ -75,7 +75,7 @@ export type HintReader = (response: HttpClientResponse, nowMillis: number) => Du
 const maxHintMillis = 86_400_000
 
 /** The answer in a response. */
-export const answerOf = (response: HttpClientResponse): Answer & Hint.Headed => ({
+export const answerOf = (response: HttpClientResponse): Answer => ({
   status: response.status,
   header: (name) => response.headers[name],
   bodies: () => [get(response, "data")]
@@ -144,15 +144,7 @@ export const readHint = (
   wallMillis: number
 ): Duration.Duration | undefined => {
   const nowMillis = Hint.presentMillis(answerOf(response), wallMillis)
-  for (const reader of readers) {
-    try {
-      const hint = valid(reader(response, nowMillis))
-      if (hint !== undefined) return hint
-    } catch {
-      // The next reader may know.
-    }
-  }
-  return undefined
+  return firstFound(readers, (reader) => look(() => valid(reader(response, nowMillis))))
 }
 
 /**

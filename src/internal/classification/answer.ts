@@ -52,8 +52,7 @@ export const kindOf = (answer: Answer, isWorthARetry: (status: number) => boolea
   const { header, status } = answer
   if (status === undefined) return byBody(answer)
   if (!(status >= 400)) return undefined
-  const kind = header && byHeaders(header)
-  return kind ?? (isWorthARetry(status) ? byBody(answer) ?? byStatus(status) : undefined)
+  return byHeaders(header) ?? (isWorthARetry(status) ? byBody(answer) ?? byStatus(status) : undefined)
 }
 
 /**

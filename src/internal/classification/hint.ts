@@ -1,4 +1,4 @@
-import { short } from "../tryGet.ts"
+import { firstFound, short } from "../tryGet.ts"
 import { inDetails } from "./errorBodies.ts"
 import { type Answer, headerIn, headersOf } from "./wire.ts"
 
@@ -8,15 +8,8 @@ const maxHeaderLength = 256
 /** How long a string asks to wait, in milliseconds; `undefined` or NaN if it does not. */
 export type Read = (value: string, nowMillis: number) => number | undefined
 
-/** A response whose headers are read. */
-export interface Headed {
-  readonly status: number | undefined
-  readonly header: (name: string) => unknown
-  readonly bodies?: Answer["bodies"]
-}
-
 /** How long a response asks to wait, in milliseconds. */
-export type Reader = (answer: Headed, nowMillis: number) => number | undefined
+export type Reader = (answer: Answer, nowMillis: number) => number | undefined
 
 const digits = /^\d+$/
 
@@ -141,7 +134,7 @@ const rateLimit: Reader = ({ header, status }) => {
 
 /** The `retryDelay` of `google.rpc.RetryInfo`: seconds. */
 const retryDelay: Reader = ({ bodies }) => {
-  const found = bodies && inDetails(bodies(), /"retryDelay":"(\d{1,9}(?:\.\d{1,9})?)s"/)
+  const found = inDetails(bodies(), /"retryDelay":"(\d{1,9}(?:\.\d{1,9})?)s"/)
   return found ? Number(found[1]) * 1000 : undefined
 }
 
@@ -162,18 +155,13 @@ export const readers: ReadonlyArray<Reader> = /* @__PURE__ */ (() => [
 ])()
 
 /** The server's current time if its response tells it, else the client's. */
-export const presentMillis = ({ header }: Pick<Headed, "header">, wallMillis: number): number =>
+export const presentMillis = ({ header }: Pick<Answer, "header">, wallMillis: number): number =>
   httpDate(String(header("date"))) || wallMillis
 
 /** How long a response asks to wait, in milliseconds. */
 export const hintMillis = (answer: Answer, wallMillis: () => number): number | undefined => {
-  const headed = { ...answer, header: answer.header ?? (() => undefined) }
-  const nowMillis = presentMillis(headed, wallMillis())
-  for (const read of readers) {
-    const wait = read(headed, nowMillis)
-    if (wait !== undefined) return wait
-  }
-  return undefined
+  const nowMillis = presentMillis(answer, wallMillis())
+  return firstFound(readers, (read) => read(answer, nowMillis))
 }
 
 /**

@@ -110,8 +110,7 @@ export const isReader = (body: unknown): boolean =>
 /** A server's answer: a response, or an error that carries one. */
 export interface Answer {
   readonly status: number | undefined
-  /** Reads a header; `undefined` if there are no headers. */
-  readonly header: ((name: string) => unknown) | undefined
+  readonly header: (name: string) => unknown
   /** The values that may be or contain the body. */
   readonly bodies: () => ReadonlyArray<unknown>
 }
@@ -142,7 +141,7 @@ export const answerOf = (error: any, status?: number): Answer => {
   const headers = headersOf(error)
   return {
     status,
-    header: headers && headerIn(headers),
+    header: headers === undefined ? () => undefined : headerIn(headers),
     bodies: () => {
       const response = responseOf(error)
       return [error, response.data, response.body, error.data, error.responseBody]

@@ -8,7 +8,7 @@ import { BoundedLabels, others } from "../../internal/boundedLabels.ts"
 import { type Checks, checks, checksOf, rejectUnknown } from "../../internal/checks.ts"
 import { isObject } from "../../internal/invalidField.ts"
 import { type Inputs, readOptions } from "../../internal/options.ts"
-import { warnFallbackTooSmall, warnLost } from "../../internal/sharing.ts"
+import { warn } from "../../internal/sharing.ts"
 import { type StoreOptions, validStore } from "../../quota/internal/memoryStore.ts"
 import { askOf, Taken, uncounted } from "../../quota/internal/reservation.ts"
 import { CurrentResource } from "../../RetryObserver.ts"
@@ -81,7 +81,8 @@ class RedisStore implements RetryQuotaStore {
     if (cost === 0) return uncounted(cost)
     const { fallbackCapacity } = this
     if (cost > fallbackCapacity && cost <= this.capacity) {
-      warnFallbackTooSmall(this.context, clock, cost, fallbackCapacity)
+      const costs = `a retry costs ${cost}, the fallback of its RetryQuota holds ${fallbackCapacity}`
+      warn({ clock, context: this.context }, `${costs}: none is made while Redis does not respond`)
     }
     const { isLineFull, local } = this.client
     if (local !== undefined) {
@@ -222,7 +223,11 @@ export const opened = ({ name, terms }: Valid, connect: Connect, tokens?: number
     const onChange = (reason: string | undefined, isNews: boolean) =>
       Effect.andThen(show(resource, reason !== undefined), isNews ? log(name, reason) : Effect.void)
     const exchanges = yield* Exchanges.make({ connect, onChange })
-    const lost = () => warnLost(context, Context.get(context, Clock.Clock), name)
+    /** It starts over: retries that were paid for may be made again. */
+    const lost = () => {
+      const message = `Redis has lost the retry quota ${JSON.stringify(name)}: it starts over`
+      warn({ context, clock: Context.get(context, Clock.Clock) }, message)
+    }
     const client = new QuotaClient(terms, exchanges, lost, tokens)
     const isConnected = connect.isConnected()
     if (!isConnected) exchanges.decideAlone()
