@@ -25,7 +25,7 @@ import * as Hint from "../internal/classification/grpcHint.ts"
 import { grpcStatusOf } from "../internal/classification/grpcStatuses.ts"
 import { clockOf } from "../internal/clock.ts"
 import { grpcTimeout, headersIn, remainingIn } from "../internal/propagation.ts"
-import { get, short } from "../internal/tryGet.ts"
+import { firstFound, get, short } from "../internal/tryGet.ts"
 import * as RetryClassifier from "../RetryClassifier.ts"
 import { isRetry } from "../RetryDecision.ts"
 import * as RetryInfo from "../RetryInfo.ts"
@@ -156,8 +156,7 @@ export const honorPushback = /* @__PURE__ */ optional(
   {}
 ) as PointFree<PushbackOptions>
 
-const pushbackOf = (error: unknown): Hint.Pushback =>
-  codes.causesOf(error).map(Hint.pushback).find((pushback) => pushback !== undefined)
+const pushbackOf = (error: unknown): Hint.Pushback => firstFound(codes.causesOf(error), Hint.pushback)
 
 /**
  * A `hedgingPolicy` of a gRPC service config: its presence means that the method can run twice.

@@ -127,13 +127,9 @@ export class Keyed<A extends Entry> {
     return entry.users === 0 && entry.list !== undefined && nowMillis - entry.sinceMillis >= this.bounds.idleMillis
   }
 
-  private remove(entry: Entry): void {
+  private forget(entry: Entry): void {
     this.entries.delete(entry.key)
     entry.list!.remove(entry)
-  }
-
-  private forget(entry: Entry): void {
-    this.remove(entry)
     if (entry.users === 0) entry.dropped()
   }
 }

@@ -1,5 +1,4 @@
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import { type Linked, List, untilWoken } from "./linkedList.ts"
 
 /** What a waiter waits for. */
@@ -42,10 +41,7 @@ export class Waiters extends List<Entry> {
   wait<E = never>(grant: Grant, refuses?: (millis: number) => E | undefined): Effect.Effect<void, E> {
     return Effect.suspend(() => {
       const waiter = new Entry(grant)
-      return Effect.onExit(
-        this.turn(waiter, refuses),
-        (exit) => Exit.isSuccess(exit) ? Effect.void : Effect.sync(() => this.leave(waiter))
-      )
+      return Effect.onError(this.turn(waiter, refuses), () => Effect.sync(() => this.leave(waiter)))
     })
   }
 

@@ -54,11 +54,11 @@ const inside = (caller: AnyContext) => (context: Context.Context<any>): Context.
 
 type Policy = RetryPolicy.RetryPolicy<unknown, never, RetryQuota.RetryQuota>
 
-type Around = (prompt: unknown) => (caller: AnyContext) => Context.Context<any>
-
 /** The context of a call of the model, with what its calls share. */
 const aroundOf =
-  (bring: (caller: AnyContext) => AnyContext, own: Context.Context<any>): Around => (prompt) => (caller) => {
+  (bring: (caller: AnyContext) => AnyContext, own: Context.Context<any>) =>
+  (prompt: unknown) =>
+  (caller: AnyContext): Context.Context<any> => {
     const context = bring(caller)
     const classifier = Context.get(context, RetryClassifier.CurrentClassifier)
     const estimate = Context.get(context, TokenLimiter.CurrentEstimate) ?? { input: tokensIn(prompt) }
@@ -69,7 +69,7 @@ const aroundOf =
   }
 
 /** The model with retries. It calls through to the model, with its types. */
-const retriedModel = (model: LanguageModel.LanguageModel, policy: Policy, around: Around) => {
+const retriedModel = (model: LanguageModel.LanguageModel, policy: Policy, around: ReturnType<typeof aroundOf>) => {
   const retried = (method: "generateText" | "generateObject") => (options: any) => {
     const self: Effect.Effect<any, any, any> = (model as any)[method](options)
     return Effect.contextWith((caller: AnyContext) =>
@@ -86,17 +86,14 @@ const retriedModel = (model: LanguageModel.LanguageModel, policy: Policy, around
     generateObject: retried("generateObject"),
     streamText: (options: any) => {
       const self: Stream.Stream<any, any> = model.streamText(options)
-      return Stream.unwrap(Effect.contextWith((caller: AnyContext) =>
-        Effect.succeed(
-          self.pipe(
-            Stream.updateContext(inside(caller)),
-            untilAnswer(policy),
-            metered,
-            Stream.mapError(refusedBy("streamText")),
-            Stream.updateContext(around(options.prompt))
-          )
-        )
-      ))
+      return Stream.unwrap(Effect.map(Effect.context<never>(), (caller) =>
+        self.pipe(
+          Stream.updateContext(inside(caller)),
+          untilAnswer(policy),
+          metered,
+          Stream.mapError(refusedBy("streamText")),
+          Stream.updateContext(around(options.prompt))
+        )))
     }
   } as LanguageModel.LanguageModel
 }

@@ -16,7 +16,8 @@ import * as Stream from "effect/Stream"
 import * as Backoff from "../Backoff.ts"
 import { untilBegun } from "../drivers/internal/streamBeginning.ts"
 import { CurrentMeter, Meter } from "../gates/internal/tokenGate.ts"
-import { also, checksOf, rejectUnknown } from "../internal/checks.ts"
+import { checksOf } from "../internal/checks.ts"
+import { inCode, validOptions } from "../internal/options.ts"
 import { get } from "../internal/tryGet.ts"
 import * as RetryPolicy from "../RetryPolicy.ts"
 import type { RetryQuota } from "../RetryQuota.ts"
@@ -64,10 +65,8 @@ export interface Options {
  * @since 0.1.0
  */
 export const make = (options: Options = {}): RetryPolicy.RetryPolicy<unknown, never, RetryQuota> => {
-  const check = checksOf("RetryLlm.make", options)
+  validOptions(checksOf("RetryLlm.make", options), { maxAttempts: inCode, atMost: inCode, deadline: inCode }, options)
   const { atMost = "1 minute", deadline = "10 minutes", maxAttempts = 3 } = options
-  also(check, "maxAttempts", "atMost", "deadline")
-  rejectUnknown(check, options)
   // A seventh up or down from seven eighths spans three quarters to the whole.
   return Backoff.exponential(437.5, 2, { cap: "7 seconds" }).pipe(
     RetryPolicy.jittered({ proportional: 1 / 7 }),

@@ -10,16 +10,17 @@ import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { short } from "../../internal/tryGet.ts"
 
-/** A longer body is not read just to reuse its connection. */
-const maxDrainedBytes = 65_536
+/** A longer body is not read just to reuse its connection, nor parsed for a problem. */
+const maxBytes = 65_536
 
-const maxDrainedMillis = 1000
+/** How long a body is drained, and how long a decision waits for one, if the attempt and the call last so long. */
+const maxMillis = 1000
 
 /** Reads the body to its end, so that the connection can be reused, unless it is too long for that. */
 const drained = (response: HttpClientResponse): Effect.Effect<unknown, unknown> => {
   let bytes = 0
-  const bounded = Stream.takeWhile(response.stream, (chunk) => (bytes += chunk.length) <= maxDrainedBytes)
-  return Effect.timeoutOption(Stream.runDrain(bounded), maxDrainedMillis)
+  const bounded = Stream.takeWhile(response.stream, (chunk) => (bytes += chunk.length) <= maxBytes)
+  return Effect.timeoutOption(Stream.runDrain(bounded), maxMillis)
 }
 
 /** Opens the body and closes it unread, which ends the request. */
@@ -38,12 +39,6 @@ export const discard = (response: HttpClientResponse, reuse: boolean): Effect.Ef
     : closed
   return Effect.asVoid(Effect.forkDetach(gone, { startImmediately: true, uninterruptible: true }))
 }
-
-/** A longer body is not parsed for a problem. */
-const maxBytes = 65_536
-
-/** How long a decision waits for a body, if the attempt and the call last so long. */
-const maxMillis = 1000
 
 const json = /^application\/(?:[\w.+-]+\+)?json\b/i
 

@@ -21,10 +21,8 @@ const ofWindows = /ratelimit|^date$/
  * windows count: there `Retry-After` is about the request itself, such as a redirect or a running job.
  */
 export const hintOfValue = (value: unknown, wallMillis: () => number): number | undefined => {
-  const headers = get(value, "headers")
-  if (typeof headers !== "object" || headers === null) return undefined
-  const status = statusOf(value)
-  if (status === undefined) return undefined
+  const [headers, status] = [get(value, "headers"), statusOf(value)]
+  if (typeof headers !== "object" || headers === null || status === undefined) return undefined
   return look(() => {
     const header = headerIn(headers)
     const read = status < 400 ? (name: string) => ofWindows.test(name) ? header(name) : undefined : header
