@@ -124,12 +124,15 @@ export const vetoing: {
 export const followingCause = (self: RetryClassifier): RetryClassifier => followingCauseUntil(self, isAnswer)
 
 const followingCauseUntil = (self: RetryClassifier, ends: (error: unknown) => boolean): RetryClassifier => (error) => {
-  let info = none
-  codes.findCause(error, (cause) => {
-    info = cause === noFailure ? veto : asked(self, cause)
-    return Option.isSome(info) || ends(cause)
-  })
-  return info
+  let current = error
+  for (let depth = 0; depth <= codes.maxCauseDepth && current !== undefined && current !== null; depth++) {
+    current = failureOf(current)
+    if (current === noFailure) return veto
+    const info = asked(self, current)
+    if (Option.isSome(info) || ends(current)) return info
+    current = codes.causeOf(current)
+  }
+  return none
 }
 
 /**

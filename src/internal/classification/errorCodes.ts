@@ -62,7 +62,7 @@ export const neverSentCodes: ReadonlySet<string> = new Set([
 ])
 
 /** How deep a chain of causes is followed, as in the AWS SDK for JavaScript. */
-const maxCauseDepth = 10
+export const maxCauseDepth = 10
 
 const messageOf = (error: any): unknown => look(() => error.message)
 
@@ -74,7 +74,7 @@ export const isRefusedStream = (error: any): boolean =>
   look(() => error.code) === "ERR_HTTP2_STREAM_ERROR" && /NGHTTP2_REFUSED_STREAM/.test(short(messageOf(error)))
 
 /** The cause of the error, or of the reason in it. */
-const causeOf = (error: any): unknown => look(() => error.cause) ?? look(() => error.reason?.cause)
+export const causeOf = (error: any): unknown => look(() => error.cause) ?? look(() => error.reason?.cause)
 
 /**
  * Whether there was no connection. The system call tells, if it is named: the name lookup, then the connect. A route
