@@ -9,13 +9,13 @@ import { short } from "../tryGet.ts"
 const words =
   /^(?:(?<undone>40(?!00[23])\w{3}|53\w{3}|57P03|0800[14]|SQLITE_CANTOPEN\w*|RetryableError|TransientTransactionError)|(?<final>(?:2[23]|42)\w{3})|40003|57P0[125]|08(?!P01)\w{3}|Connection terminated unexpectedly|SystemOverloadedError)$/
 
-const isKnown = (text: unknown): boolean => words.test(short(text))
+const isReadable = (text: unknown): boolean => words.test(short(text))
 
 /** What an error of a database says: of PostgreSQL, of a driver with `sqlState` such as mysql2, or of MongoDB. */
 export const databaseInfo = (error: any) => {
   const { code, errorLabels, message, sqlState } = error
   // Most errors are of something else: for them nothing is allocated.
-  if (errorLabels === undefined && !isKnown(code) && !isKnown(sqlState) && !isKnown(message)) return undefined
+  if (errorLabels === undefined && !isReadable(code) && !isReadable(sqlState) && !isReadable(message)) return undefined
   const texts: ReadonlyArray<unknown> = [code, sqlState, message, ...errorLabels ?? []]
   const found = texts.map((text) => words.exec(short(text))).filter((found) => found !== null)
   if (found.length === 0) return undefined
