@@ -28,11 +28,11 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Random from "effect/Random"
 import type * as Schedule from "effect/Schedule"
-import { type Compiled, type Cost, dearest, free, limitsOf } from "./engine/compiled.ts"
-import { type Adjust, adjusted, capping, type Delay, type Failing, honoring, noDelay, spread } from "./engine/delay.ts"
+import { type Compiled, type Cost, free, type Limited, limitsOf, meet } from "./engine/compiled.ts"
+import { adjusted, capping, type Delay, type Failing, honoring, noDelay, spread } from "./engine/delay.ts"
 import { isNested } from "./engine/environment.ts"
 import { explained } from "./engine/explanation.ts"
-import { choosing, following, joining, lifting, remembering } from "./engine/policy/joinedPolicies.ts"
+import { choosing, following, joining, remembering, replacing } from "./engine/policy/joinedPolicies.ts"
 import { jitterOf } from "./engine/policy/policy.ts"
 import * as Policy from "./engine/policy/policy.ts"
 import { both, building, sourced } from "./engine/policy/providedPolicy.ts"
@@ -223,6 +223,9 @@ const simple =
   <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>): RetryPolicy<E, Err, R> =>
     Policy.extended(self, { tag, change })
 
+/** Bounds a policy by a limit: of two, the stricter applies. */
+const within = (limit: Partial<Limited>): Policy.Change => (compiled) => meet(compiled, { ...free, ...limit })
+
 /** What a policy requires, and brings along, that is made of these. */
 const requiredBy = (of: ReadonlyArray<Compiled>): Pick<Compiled, "gates" | "adaptive" | "services"> => ({
   services: of.map(({ services }) => services).reduce(both),
@@ -291,20 +294,16 @@ export const concat: {
     self: Schedule.Schedule<unknown, E, Err, R>,
     that: Schedule.Schedule<unknown, E2, Err2, R2>
   ): RetryPolicy<E & E2, Err | Err2, R | R2>
-} = /* @__PURE__ */ Policy.joint((that: Policy.AnySchedule): Policy.AnyStep => {
-  const tag = "RetryPolicy.concat"
-  const second = Policy.lifted(that, tag, "that")
+} = /* @__PURE__ */ Policy.joint("RetryPolicy.concat", "that", (check, that: Policy.AnySchedule) => {
+  const second = Policy.lifted(that, check.tag, "that")
   const after = Policy.compiledOf(second)
-  return {
-    tag,
-    options: second,
-    change: (compiled) => ({
-      ...free,
-      ...requiredBy([compiled, after]),
-      source: following(compiled, after),
-      live: compiled.live
-    })
-  }
+  check.input.that = second
+  return (compiled) => ({
+    ...free,
+    ...requiredBy([compiled, after]),
+    source: following(compiled, after),
+    live: compiled.live
+  })
 })
 
 /**
@@ -352,11 +351,9 @@ export const capped: {
   (cap: Duration.Input): <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>) => RetryPolicy<E, Err, R>
   <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>, cap: Duration.Input): RetryPolicy<E, Err, R>
 } = /* @__PURE__ */ Policy.combinator(
-  /* @__PURE__ */ Policy.value(
-    "RetryPolicy.capped",
-    "cap",
-    (check, cap: Duration.Input) => Policy.adjusting(capping(Math.ceil(check.positiveDuration("cap", cap))))
-  )
+  "RetryPolicy.capped",
+  "cap",
+  (check, cap: Duration.Input) => Policy.adjusting(capping(Math.ceil(check.positiveDuration("cap", cap))))
 )
 
 /**
@@ -473,11 +470,11 @@ export const mapDelay: {
     f: (delay: Duration.Duration, failure: Failure<E2>) => Duration.Input | undefined
   ): RetryPolicy<E & E2, Err, R>
 } = /* @__PURE__ */ Policy.joint(
-  (f: (delay: Duration.Duration, failure: Failure<any>) => Duration.Input | undefined): Policy.AnyStep => {
-    const tag = "RetryPolicy.mapDelay"
-    callable(checks(tag), "f", f, "a function from a delay and a failure to a delay")
-    const next: Adjust = (delayMillis, failing) => millisOrNone(f(Duration.millis(delayMillis), recordOf(failing)))
-    return { tag, options: named(f), change: Policy.adjusting(next) }
+  "RetryPolicy.mapDelay",
+  "f",
+  (check, f: (delay: Duration.Duration, failure: Failure<any>) => Duration.Input | undefined) => {
+    check.input.f = named(callable(check, "f", f, "a function from a delay and a failure to a delay"))
+    return Policy.adjusting((delayMillis, failing) => millisOrNone(f(Duration.millis(delayMillis), recordOf(failing))))
   }
 )
 
@@ -497,14 +494,14 @@ export const mapDelay: {
  * @category delays
  * @since 0.1.0
  */
-export const whenThrottled: typeof concat = /* @__PURE__ */ Policy.joint((that: Policy.AnySchedule): Policy.AnyStep => {
-  const tag = "RetryPolicy.whenThrottled"
-  const policy = Policy.lifted(that, tag, "that")
-  const throttled = Policy.compiledOf(policy)
-  return {
-    tag,
-    options: policy,
-    change: (compiled) => {
+export const whenThrottled: typeof concat = /* @__PURE__ */ Policy.joint(
+  "RetryPolicy.whenThrottled",
+  "that",
+  (check, that: Policy.AnySchedule) => {
+    const policy = Policy.lifted(that, check.tag, "that")
+    const throttled = Policy.compiledOf(policy)
+    check.input.that = policy
+    return (compiled) => {
       const { adjusts, live, source } = compiled
       const [one, other] = [delayIn(compiled), isUnlimited(throttled) ? delayIn(throttled) : undefined]
       const ordinary: Compiled = { ...free, nodes: [], source, adjusts }
@@ -518,7 +515,7 @@ export const whenThrottled: typeof concat = /* @__PURE__ */ Policy.joint((that: 
       }
     }
   }
-})
+)
 
 /** The delays of a policy as one function, if they are. */
 const delayIn = ({ adjusts, source }: Compiled): Delay | undefined =>
@@ -539,10 +536,9 @@ export const maxAttempts: {
   (attempts: number): <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>) => RetryPolicy<E, Err, R>
   <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>, attempts: number): RetryPolicy<E, Err, R>
 } = /* @__PURE__ */ Policy.combinator(
-  /* @__PURE__ */ Policy.value("RetryPolicy.maxAttempts", "maxAttempts", (check, attempts: number) => {
-    const limit = check.count("maxAttempts", attempts, 1)
-    return ({ maxAttempts }) => ({ maxAttempts: Math.min(maxAttempts, limit) })
-  })
+  "RetryPolicy.maxAttempts",
+  "maxAttempts",
+  (check, attempts: number) => within({ maxAttempts: check.count("maxAttempts", attempts, 1) })
 )
 
 /**
@@ -559,10 +555,9 @@ export const maxAttempts: {
  * @since 0.1.0
  */
 export const withMaxAttempts: typeof maxAttempts = /* @__PURE__ */ Policy.combinator(
-  /* @__PURE__ */ Policy.value("RetryPolicy.withMaxAttempts", "maxAttempts", (check, attempts: number) => {
-    const maxAttempts = check.count("maxAttempts", attempts, 1)
-    return (compiled) => ({ ...lifting({ maxAttempts: Infinity })(compiled), maxAttempts })
-  })
+  "RetryPolicy.withMaxAttempts",
+  "maxAttempts",
+  (check, attempts: number) => replacing("maxAttempts", check.count("maxAttempts", attempts, 1))
 )
 
 /**
@@ -588,15 +583,10 @@ const while_: {
     self: Schedule.Schedule<unknown, E, Err, R>,
     holds: (failure: Failure<E2>) => boolean
   ): RetryPolicy<E & E2, Err, R>
-} = /* @__PURE__ */ Policy.joint((holds: (failure: Failure<any>) => boolean): Policy.AnyStep => {
-  const tag = "RetryPolicy.while"
-  callable(checks(tag), "holds", holds, "a function from a failure to true or false")
+} = /* @__PURE__ */ Policy.joint("RetryPolicy.while", "holds", (check, holds: (failure: Failure<any>) => boolean) => {
+  check.input.holds = named(callable(check, "holds", holds, "a function from a failure to true or false"))
   const condition = (failing: Failing) => holds(recordOf(failing))
-  return {
-    tag,
-    options: named(holds),
-    change: ({ conditions = [] }) => ({ conditions: [...conditions, condition] })
-  }
+  return ({ conditions = [] }) => ({ conditions: [...conditions, condition] })
 })
 
 export { while_ as while }
@@ -639,7 +629,7 @@ export const whileMaybeRetryable = /* @__PURE__ */ simple(
  */
 export const withMaybeRetryable = /* @__PURE__ */ simple(
   "RetryPolicy.withMaybeRetryable",
-  (compiled) => ({ ...lifting({ whileRetryable: "off" })(compiled), whileRetryable: "maybe" })
+  /* @__PURE__ */ replacing("whileRetryable", "maybe")
 )
 
 /**
@@ -655,10 +645,9 @@ export const deadline: {
   (limit: Duration.Input): <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>) => RetryPolicy<E, Err, R>
   <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>, limit: Duration.Input): RetryPolicy<E, Err, R>
 } = /* @__PURE__ */ Policy.combinator(
-  /* @__PURE__ */ Policy.value("RetryPolicy.deadline", "deadline", (check, limit: Duration.Input) => {
-    const millis = check.positiveDuration("deadline", limit)
-    return ({ deadlineMillis }) => ({ deadlineMillis: Math.min(deadlineMillis, millis) })
-  })
+  "RetryPolicy.deadline",
+  "deadline",
+  (check, limit: Duration.Input) => within({ deadlineMillis: check.positiveDuration("deadline", limit) })
 )
 
 /**
@@ -668,10 +657,9 @@ export const deadline: {
  * @since 0.1.0
  */
 export const withDeadline: typeof deadline = /* @__PURE__ */ Policy.combinator(
-  /* @__PURE__ */ Policy.value("RetryPolicy.withDeadline", "deadline", (check, limit: Duration.Input) => {
-    const deadlineMillis = check.positiveDuration("deadline", limit)
-    return (compiled) => ({ ...lifting({ deadlineMillis: Infinity })(compiled), deadlineMillis })
-  })
+  "RetryPolicy.withDeadline",
+  "deadline",
+  (check, limit: Duration.Input) => replacing("deadlineMillis", check.positiveDuration("deadline", limit))
 )
 
 /**
@@ -682,7 +670,7 @@ export const withDeadline: typeof deadline = /* @__PURE__ */ Policy.combinator(
  */
 export const withoutDeadline = /* @__PURE__ */ simple(
   "RetryPolicy.withoutDeadline",
-  /* @__PURE__ */ lifting({ deadlineMillis: Infinity })
+  /* @__PURE__ */ replacing("deadlineMillis")
 )
 
 /**
@@ -696,13 +684,10 @@ export const withoutDeadline = /* @__PURE__ */ simple(
  * @category limits
  * @since 0.1.0
  */
-export const outermostOnly = <E, Err, R>(self: Schedule.Schedule<unknown, E, Err, R>): RetryPolicy<E, Err, R> => {
+export const outermostOnly = /* @__PURE__ */ simple("RetryPolicy.outermostOnly", () => {
   shared.marking = true
-  return Policy.extended(self, {
-    tag: "RetryPolicy.outermostOnly",
-    change: () => ({ outermostOnly: isNested })
-  })
-}
+  return { outermostOnly: isNested }
+})
 
 /**
  * What a retry takes from the quota: finite numbers of at least 0.
@@ -744,10 +729,10 @@ const costOf = (check: Checks, options: QuotaOptions): Cost => {
  * @since 0.1.0
  */
 export const quotaGated = /* @__PURE__ */ Policy.optional(
-  /* @__PURE__ */ Policy.options<QuotaOptions, RetryQuota>("RetryPolicy.quotaGated", (check, options) => {
-    const quota = costOf(check, options)
-    return (compiled) => ({ quota: dearest(compiled.quota, quota) })
-  }),
+  /* @__PURE__ */ Policy.options(
+    "RetryPolicy.quotaGated",
+    (check, options: QuotaOptions) => within({ quota: costOf(check, options) })
+  ),
   {}
 ) as PointFree<QuotaOptions, RetryQuota>
 
@@ -758,10 +743,10 @@ export const quotaGated = /* @__PURE__ */ Policy.optional(
  * @since 0.1.0
  */
 export const withQuota = /* @__PURE__ */ Policy.optional(
-  /* @__PURE__ */ Policy.options<QuotaOptions, RetryQuota>("RetryPolicy.withQuota", (check, options) => {
-    const quota = costOf(check, options)
-    return (compiled) => ({ ...lifting({ quota: undefined })(compiled), quota })
-  }),
+  /* @__PURE__ */ Policy.options(
+    "RetryPolicy.withQuota",
+    (check, options: QuotaOptions) => replacing("quota", costOf(check, options))
+  ),
   {}
 ) as PointFree<QuotaOptions, RetryQuota>
 
@@ -797,20 +782,16 @@ export const requires: {
     self: Schedule.Schedule<unknown, E, Err, R>,
     gate: Context.Key<I, S>
   ): RetryPolicy<E, Err | Refusal<S>, R | I>
-} = /* @__PURE__ */ Policy.joint((gate: Context.Key<any, Gated>): Policy.AnyStep => {
-  const tag = "RetryPolicy.requires"
+} = /* @__PURE__ */ Policy.joint("RetryPolicy.requires", "gate", (check, gate: Context.Key<any, Gated>) => {
   const key = keyOf(gate)
   if (key === undefined) {
-    checks(tag).reject("gate", gate, "a gate: a service made by SendGate.Service, or of the library")
+    check.reject("gate", gate, "a gate: a service made by SendGate.Service, or of the library")
   }
-  return {
-    tag,
-    options: gateNamed(key, get(gate, "name")),
-    change: ({ adaptive, gates }) => ({
-      gates: gates.includes(gate) ? gates : [...gates, gate],
-      adaptive: adaptive || key === "effect-retry/AdaptiveRateLimiter"
-    })
-  }
+  check.input.gate = gateNamed(key, get(gate, "name"))
+  return ({ adaptive, gates }) => ({
+    gates: gates.includes(gate) ? gates : [...gates, gate],
+    adaptive: adaptive || key === "effect-retry/AdaptiveRateLimiter"
+  })
 })
 
 /**
@@ -871,19 +852,14 @@ export const provided: {
     self: Schedule.Schedule<unknown, E, Err, R>,
     layer: Layer.Layer<ROut, E2, RIn>
   ): RetryPolicy<E, Err | E2, Exclude<R, ROut> | RIn>
-} = /* @__PURE__ */ Policy.joint((layer: Layer.Layer<any, unknown>): Policy.AnyStep => {
-  const tag = "RetryPolicy.provided"
-  if (!Layer.isLayer(layer)) checks(tag).reject("layer", layer, "a layer, such as RetryQuota.layer()")
+} = /* @__PURE__ */ Policy.joint("RetryPolicy.provided", "layer", (check, layer: Layer.Layer<any, unknown>) => {
+  if (!Layer.isLayer(layer)) check.reject("layer", layer, "a layer, such as RetryQuota.layer()")
   // The type of the policy asks for what the layer needs.
   const own = building(layer)
-  return {
-    tag,
-    options: new Opaque(layer, "<layer>"),
-    change: (compiled) => {
-      const services = both(compiled.services, own)!
-      const { source } = compiled
-      return { services, source: typeof source === "function" ? source : sourced(source, services) }
-    }
+  check.input.layer = new Opaque(layer, "<layer>")
+  return ({ services: others, source }) => {
+    const services = both(others, own)!
+    return { services, source: typeof source === "function" ? source : sourced(source, services) }
   }
 })
 

@@ -22,6 +22,9 @@ export interface Cost {
 /** Whether to retry: immediately, or after stepping a schedule, asking, or waiting. */
 export type Answer = boolean | Effect.Effect<boolean, unknown, unknown>
 
+/** What holds for a policy as a whole, and can be lifted. */
+export type Limit = keyof Limited | "whileRetryable"
+
 /** What can be said about a policy without running it. */
 export interface Limited {
   readonly maxAttempts: number
@@ -63,8 +66,8 @@ export interface Source {
   readonly isTimed?: boolean
   /** The limits of several policies together. */
   readonly limited?: Limited | undefined
-  /** The same without some limits of the policies, where they are limits of the whole. */
-  readonly lifted?: ((free: Partial<Compiled>) => Source) | undefined
+  /** The same without a limit of the policies, where it is a limit of the whole. */
+  readonly lifted?: ((limit: Limit) => Source) | undefined
 }
 
 /**
@@ -145,19 +148,17 @@ export const dearest = (one: Cost | undefined, other: Cost | undefined): Cost | 
 const cheapest = (one: Cost | undefined, other: Cost | undefined): Cost | undefined =>
   one && other && either(Math.min, one, other)
 
-/** The stricter of each: what holds while both do. */
-export const meet = (one: Limited, other: Limited): Limited => ({
-  maxAttempts: Math.min(one.maxAttempts, other.maxAttempts),
-  deadlineMillis: Math.min(one.deadlineMillis, other.deadlineMillis),
-  quota: dearest(one.quota, other.quota)
+const eachOf = (bound: typeof Math.min, cost: typeof dearest) => (one: Limited, other: Limited): Limited => ({
+  maxAttempts: bound(one.maxAttempts, other.maxAttempts),
+  deadlineMillis: bound(one.deadlineMillis, other.deadlineMillis),
+  quota: cost(one.quota, other.quota)
 })
 
+/** The stricter of each: what holds while both do. */
+export const meet = /* @__PURE__ */ eachOf(Math.min, dearest)
+
 /** The looser of each: what holds while either does. */
-export const join = (one: Limited, other: Limited): Limited => ({
-  maxAttempts: Math.max(one.maxAttempts, other.maxAttempts),
-  deadlineMillis: Math.max(one.deadlineMillis, other.deadlineMillis),
-  quota: cheapest(one.quota, other.quota)
-})
+export const join = /* @__PURE__ */ eachOf(Math.max, cheapest)
 
 /** One until it ends, then the other, which begins with the failure that ended the first. */
 export const sequence = (one: Limited, other: Limited): Limited => ({

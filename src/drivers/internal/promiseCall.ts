@@ -7,7 +7,7 @@ import type * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import { changed, type Compiled } from "../../engine/compiled.ts"
 import { retrying } from "../../engine/loop.ts"
-import { lifting } from "../../engine/policy/joinedPolicies.ts"
+import { replacing } from "../../engine/policy/joinedPolicies.ts"
 import { compiledOf } from "../../engine/policy/policy.ts"
 import { type AnyEffect, patiently } from "../../engine/send.ts"
 import { also, callable, type Checks, checks, rejectUnknown } from "../../internal/checks.ts"
@@ -209,9 +209,7 @@ export const settingOf = (
   { retried, unasked = unlessFinal(options) }: Manner = {}
 ): Setting => ({
   compiled: changed(compiledOf(policy), (compiled) => ({
-    ...(typeof options.retries === "number"
-      ? { ...lifting({ maxAttempts: Infinity })(compiled), maxAttempts: options.retries + 1 }
-      : {}),
+    ...typeof options.retries === "number" && replacing("maxAttempts", options.retries + 1)(compiled),
     whileRetryable: compiled.whileRetryable === "off" ? unasked : compiled.whileRetryable
   })),
   env: observed(env, options, retried),

@@ -3,8 +3,10 @@ import {
   type Ask,
   changed,
   type Compiled,
+  free,
   isTimed,
   join,
+  type Limit,
   limitsOf,
   meet,
   sequence,
@@ -105,14 +107,16 @@ export const joining = (op: "max" | "min", of: ReadonlyArray<Compiled>): Source 
   },
   isTimed: of.some(isTimed),
   limited: of.map(limitsOf).reduce(op === "max" ? meet : join),
-  lifted: (free) => joining(op, of.map((compiled) => changed(compiled, lifting(free))))
+  lifted: (limit) => joining(op, of.map((compiled) => changed(compiled, replacing(limit))))
 })
 
-/** Lifts a limit from a policy, and from those inside that it holds for as a whole. */
-export const lifting = (free: Partial<Compiled>) => ({ source }: Compiled): Partial<Compiled> => {
-  const inside = typeof source === "function" ? undefined : source.lifted?.(free)
-  return inside === undefined ? free : { ...free, source: inside }
-}
+/** A limit, or none, in place of those of a policy, and of the policies inside that it holds for as a whole. */
+export const replacing =
+  <Name extends Limit>(name: Name, limit: (typeof free)[Name] = free[name]) =>
+  ({ source }: Compiled): Partial<Compiled> => {
+    const inside = typeof source === "function" ? undefined : source.lifted?.(name)
+    return { [name]: limit, ...inside && { source: inside } }
+  }
 
 /** Does what one of them decides. Others may follow it with more attempts. */
 const obeying = (
@@ -173,8 +177,8 @@ export const choosing = (compiledFor: (failing: Failing) => Compiled): Source =>
       })
     }
   },
-  lifted: (free) => {
-    const lifted = remembering((compiled: Compiled) => changed(compiled, lifting(free)))
+  lifted: (limit) => {
+    const lifted = remembering((compiled: Compiled) => changed(compiled, replacing(limit)))
     return choosing((failing) => lifted(compiledFor(failing)))
   }
 })

@@ -23,7 +23,6 @@ export type AnySchedule = Takes<never, unknown, unknown>
 /** A policy: `RetryPolicy` of the API. */
 export interface Policy<in E, out Err, out R> extends Schedule.Schedule<RetryDecision, E, Err, R>, Equal.Equal {
   readonly [TypeId]: unknown
-  readonly toString: () => string
   readonly toJSON: () => { readonly steps: ReadonlyArray<string | { readonly [step: string]: unknown }> }
 }
 
@@ -95,19 +94,15 @@ export const fromSource = <E, Err, R>(
 /** The changes that a combinator makes. */
 export type Change = (compiled: Compiled) => Partial<Compiled>
 
-/** What a combinator adds to a policy: how it shows, and its changes. It takes `E`, fails with `Err` and needs `R` too. */
-export interface Step<in E = unknown, out Err = never, out R = never> {
+/** What a combinator adds to a policy: how it shows, and its changes. */
+interface Step {
   readonly tag: string
   readonly options?: unknown
   readonly change: Change
-  readonly types?: (_: E) => readonly [Err, R]
 }
 
 /** The policy with one more step. */
-export const extended = <E, Err, R, E2, Err2, R2>(
-  self: Takes<E, Err, R>,
-  { change, options, tag }: Step<E2, Err2, R2>
-): Policy<E & E2, Err | Err2, R | R2> =>
+export const extended = <E, Err, R>(self: Takes<E, Err, R>, { change, options, tag }: Step): Policy<E, Err, R> =>
   fromCompiled(
     changed(
       compiledIn(self, tag, "self"),
@@ -118,45 +113,43 @@ export const extended = <E, Err, R, E2, Err2, R2>(
 /** Applies a change to every delay. */
 export const adjusting = (next: Adjust): Change => ({ adjusts }) => ({ adjusts: [...adjusts, next] })
 
-/** A step with one option, which shows as the checks normalize it. */
-export const value = <O, R2 = never>(tag: string, field: string, compile: (check: Checks, option: O) => Change) =>
-(
-  option: O
-): Step<unknown, never, R2> => {
+/** The changes of a combinator with one argument. */
+type Compile<A> = (check: Checks, argument: A) => Change
+
+/** A step with one argument, which shows as the checks normalize it. */
+export const value = <A>(tag: string, field: string, compile: Compile<A>) => (argument: A): Step => {
   const check = checks(tag)
-  const change = compile(check, option)
+  const change = compile(check, argument)
   return { tag, options: check.input[field], change }
 }
 
 /** A step with several options, which show as the checks normalize them. */
-export const options =
-  <O extends object, R2 = never>(tag: string, compile: (check: Checks, options: O) => Change) =>
-  (options: O): Step<unknown, never, R2> => {
-    const check = checksOf(tag, options)
-    const change = compile(check, options)
-    rejectUnknown(check, options)
-    return { tag, options: check.input, change }
-  }
+export const options = <O extends object>(tag: string, compile: Compile<O>) => (options: O): Step => {
+  const check = checksOf(tag, options)
+  const change = compile(check, options)
+  rejectUnknown(check, options)
+  return { tag, options: check.input, change }
+}
 
-/** A combinator that takes its schedule last: its option is checked immediately. */
-const applying = <E2, Err2, R2>(step: Step<E2, Err2, R2>) => <E, Err, R>(self: Takes<E, Err, R>) => extended(self, step)
-
-/** Any step. */
-export type AnyStep = Step<any, any, any>
+/** A combinator that takes its schedule last: its argument is checked immediately. */
+const applying = (step: Step) => (self: AnySchedule) => extended(self, step)
 
 /** A combinator that takes its schedule first or last. Its type is claimed where it is declared. */
-export const combinator = <Combinator>(step: (option: any) => AnyStep): Combinator =>
-  ((...args: [option: any] | [self: AnySchedule, option: any]) =>
+export const combinator = <Combinator, A>(tag: string, field: string, compile: Compile<A>): Combinator => {
+  const step = value(tag, field, compile)
+  return ((...args: [argument: A] | [self: AnySchedule, argument: A]) =>
     args.length === 2 ? extended(args[0], step(args[1])) : applying(step(args[0]))) as Combinator
+}
 
 /** The same, of what is checked only with its schedule, once for each. */
-export const joint = <Combinator>(step: (argument: any) => AnyStep): Combinator =>
-  dual(2, (self: AnySchedule, argument: unknown) => extended(self, step(argument))) as Combinator
+export const joint = <Combinator, A>(tag: string, field: string, compile: Compile<A>): Combinator => {
+  const step = value(tag, field, compile)
+  return dual(2, (self: AnySchedule, argument: A) => extended(self, step(argument))) as Combinator
+}
 
 /** A combinator whose option may be left out: it takes its schedule first or last, or is passed to `pipe` as it is. */
 export const optional =
-  <O, R2>(step: (option: O) => Step<unknown, never, R2>, preset: O) =>
-  (first: AnySchedule | O = preset, option = preset): unknown =>
+  <O>(step: (option: O) => Step, preset: O) => (first: AnySchedule | O = preset, option = preset): unknown =>
     Schedule.isSchedule(first) ? extended(first as AnySchedule, step(option)) : applying(step(first as O))
 
 /** The checked jitter option. */
