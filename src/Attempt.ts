@@ -10,10 +10,9 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
-import type { Compiled } from "./engine/compiled.ts"
 import { CurrentScope, environmentOf } from "./engine/environment.ts"
 import { retrying } from "./engine/loop.ts"
-import { compiledIn } from "./engine/policy/policy.ts"
+import { type AnySchedule, compiledIn } from "./engine/policy/policy.ts"
 import { guarded } from "./engine/send.ts"
 import { checks } from "./internal/checks.ts"
 import type { Stop } from "./RetryDecision.ts"
@@ -52,6 +51,16 @@ export const attempt = <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A,
     return Context.get(context, CurrentScope) === undefined ? guarded(self, environmentOf(context), fiber) : self
   })
 
+/** A combinator that takes its effect first or last, a policy, and perhaps what follows. The policy is checked immediately. */
+const retryingBy = (name: string, options: 1 | 2) => (...args: ReadonlyArray<any>): any => {
+  const policy = args.at(-options)
+  const orElse = options === 2 ? args.at(-1) : undefined
+  if (!Schedule.isSchedule(policy)) checks(name).reject("policy", policy, "a schedule, such as awsStandard")
+  const compiled = compiledIn(policy as AnySchedule)
+  const retried = (self: Effect.Effect<any, any, any>) => retrying(self, compiled, orElse)
+  return args.length > options ? retried(args[0]) : retried
+}
+
 /**
  * Retries an effect: the short form of `Effect.retry(self, policy)`, and the faster of the two.
  *
@@ -79,12 +88,7 @@ export const withRetry: {
     self: Effect.Effect<A, E, R>,
     policy: Schedule.Schedule<unknown, E2, Err, R2>
   ): Effect.Effect<A, E | Err, R | R2>
-} = (...args: ReadonlyArray<any>): any => {
-  const compiled = compiledArgument("withRetry", args[args.length - 1])
-  return args.length > 1
-    ? retrying(args[0], compiled)
-    : (self: Effect.Effect<any, any, any>) => retrying(self, compiled)
-}
+} = /* @__PURE__ */ retryingBy("withRetry", 1)
 
 /**
  * Retries an effect, and when retrying stops continues with `orElse`, given the last error and the reason.
@@ -111,16 +115,4 @@ export const withRetryOrElse: {
     policy: Schedule.Schedule<unknown, E2, Err, R2>,
     orElse: (error: E, stop: Stop) => Effect.Effect<A3, E3, R3>
   ): Effect.Effect<A | A3, E3 | Err, R | R2 | R3>
-} = (...args: ReadonlyArray<any>): any => {
-  const orElse = args[args.length - 1]
-  const compiled = compiledArgument("withRetryOrElse", args[args.length - 2])
-  return args.length > 2
-    ? retrying(args[0], compiled, orElse)
-    : (self: Effect.Effect<any, any, any>) => retrying(self, compiled, orElse)
-}
-
-/** What a policy is made of, or a schedule lifted into one. */
-const compiledArgument = (name: string, policy: any): Compiled =>
-  Schedule.isSchedule(policy)
-    ? compiledIn(policy)
-    : checks(name).reject("policy", policy, "a schedule, such as awsStandard")
+} = /* @__PURE__ */ retryingBy("withRetryOrElse", 2)

@@ -148,14 +148,8 @@ export class Stop extends Decided {
   }
 
   toJSON(): unknown {
-    const { gate } = this
-    return {
-      _tag: this._tag,
-      reason: this.reason,
-      ...gate && { gate },
-      attempts: this.attempts,
-      delayMillis: this.delayMillis
-    }
+    const { _tag, attempts, delayMillis, gate, reason } = this
+    return { _tag, reason, ...gate && { gate }, attempts, delayMillis }
   }
 }
 

@@ -400,14 +400,12 @@ type Unknown<A, O> = A extends string | Schedule.Schedule<unknown, never, unknow
  * @category delays
  * @since 0.1.0
  */
-export const jittered = /* @__PURE__ */ Policy.optional(
-  /* @__PURE__ */ Policy.value(
-    "RetryPolicy.jittered",
-    "jitter",
-    (check, jitter: Jitter) => Policy.adjusting(spread(jitterOf(check, jitter)))
-  ),
+export const jittered: PointFree<Jitter> = /* @__PURE__ */ Policy.preset(
+  "RetryPolicy.jittered",
+  "jitter",
+  (check, jitter: Jitter) => Policy.adjusting(spread(jitterOf(check, jitter))),
   "full"
-) as PointFree<Jitter>
+)
 
 /**
  * How far to follow a server's hint.
@@ -435,15 +433,15 @@ export interface HonorOptions {
  * @category delays
  * @since 0.1.0
  */
-export const honorRetryAfter = /* @__PURE__ */ Policy.optional(
-  /* @__PURE__ */ Policy.options("RetryPolicy.honorRetryAfter", (check, options: HonorOptions) => {
+export const honorRetryAfter: PointFree<HonorOptions> = /* @__PURE__ */ Policy.options(
+  "RetryPolicy.honorRetryAfter",
+  (check, options: HonorOptions) => {
     const atMost = check.duration("atMost", options.atMost, Infinity)
     const overshoot = check.duration("overshoot", options.overshoot, atMost === Infinity ? 5000 : Infinity)
     const stops = check.oneOf("beyond", options.beyond, ["clamp", "stop"], "clamp") === "stop"
     return Policy.adjusting(honoring(atMost, overshoot, stops))
-  }),
-  {}
-) as PointFree<HonorOptions>
+  }
+)
 
 /**
  * Changes every delay with a function of the delay so far and the failed attempt. `undefined` stops retrying with the
@@ -728,13 +726,10 @@ const costOf = (check: Checks, options: QuotaOptions): Cost => {
  * @category limits
  * @since 0.1.0
  */
-export const quotaGated = /* @__PURE__ */ Policy.optional(
-  /* @__PURE__ */ Policy.options(
-    "RetryPolicy.quotaGated",
-    (check, options: QuotaOptions) => within({ quota: costOf(check, options) })
-  ),
-  {}
-) as PointFree<QuotaOptions, RetryQuota>
+export const quotaGated: PointFree<QuotaOptions, RetryQuota> = /* @__PURE__ */ Policy.options(
+  "RetryPolicy.quotaGated",
+  (check, options: QuotaOptions) => within({ quota: costOf(check, options) })
+)
 
 /**
  * Pays as {@link quotaGated} does, in place of what was applied before: in the same policies as {@link withMaxAttempts}.
@@ -742,13 +737,10 @@ export const quotaGated = /* @__PURE__ */ Policy.optional(
  * @category limits
  * @since 0.1.0
  */
-export const withQuota = /* @__PURE__ */ Policy.optional(
-  /* @__PURE__ */ Policy.options(
-    "RetryPolicy.withQuota",
-    (check, options: QuotaOptions) => replacing("quota", costOf(check, options))
-  ),
-  {}
-) as PointFree<QuotaOptions, RetryQuota>
+export const withQuota: PointFree<QuotaOptions, RetryQuota> = /* @__PURE__ */ Policy.options(
+  "RetryPolicy.withQuota",
+  (check, options: QuotaOptions) => replacing("quota", costOf(check, options))
+)
 
 /**
  * Requires a gate: its layer must be provided, and what it refuses a first send with is an error of the call. It then holds back

@@ -3,12 +3,11 @@ import type * as Effect from "effect/Effect"
 import type * as Schedule from "effect/Schedule"
 import type { AnyContext } from "../internal/shared.ts"
 import type { RetryDecision, Stop, StopReason } from "../RetryDecision.ts"
-import type { Ask } from "../RetryQuotaStore.ts"
 import type { Adjust, Delay, Failing } from "./delay.ts"
 import type { Offer, Run } from "./run.ts"
 import type { AnyEffect } from "./send.ts"
 
-export type { Ask, RetryDecision }
+export type { RetryDecision }
 
 /** What a retry takes from the quota, by the class of the failure. */
 export interface Cost {

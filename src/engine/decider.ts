@@ -43,6 +43,8 @@ export class Decider implements Failing, Offer {
   /** How the policies inside decide, and what they have decided. */
   declare private inside: (() => Answer) | undefined
   declare private accepted: Offer | undefined
+  /** Whether what is around it is certain without its retry: then it waits for no tokens. */
+  declare isIdle: boolean | undefined
 
   constructor(policy: Compiled, readonly run: Run, startMillis?: number, untilMillis = Infinity) {
     const found = policy.live?.(run.environment.services) ?? policy
@@ -172,9 +174,10 @@ export class Decider implements Failing, Offer {
   }
 
   /** Asks a remote quota, or waits for tokens, as long as the retry can still begin before the deadline. */
-  protected asked(ask: Ask): Answer {
+  private asked(ask: Ask): Answer {
     const { deadlineAtMillis, run } = this
     const waits = run.environment.store!.onExceeded === "wait"
+    if (waits && this.isIdle === true) return this.refuses("quota-exhausted")
     if (waits && !this.delayed()) return false
     const patience = deadlineAtMillis === Infinity
       ? Infinity
@@ -227,20 +230,12 @@ export class Decider implements Failing, Offer {
 const isNestedIn = ({ outermostOnly }: Compiled, { environment }: Run): boolean =>
   outermostOnly && outermostOnly(environment.context)
 
-type Decided = RetryDecision | Effect.Effect<RetryDecision, unknown, unknown>
-
 /** Has a policy decide alone, and does it. */
-export const decisionOf = (decider: Decider): Decided => {
-  const answer = decider.answers()
-  return typeof answer === "boolean"
-    ? followed(decider, answer)
-    : Effect.flatMap(answer, (goes) => asDecision(followed(decider, goes)))
-}
-
-const followed = (decider: Decider, goes: boolean): Decided => {
-  const { run } = decider
-  const stop = goes ? undefined : decider.stops()
-  const wait = stop === undefined ? decider.retries() : run.stopped(stop)
-  const decision = stop ?? run.retry!
-  return wait === undefined ? decision : Effect.as(wait, decision)
-}
+export const decisionOf = (decider: Decider) =>
+  chain<RetryDecision>(decider.answers(), (goes) => {
+    const { run } = decider
+    const stop = goes ? undefined : decider.stops()
+    const wait = stop === undefined ? decider.retries() : run.stopped(stop)
+    const decision = stop ?? run.retry!
+    return wait === undefined ? decision : Effect.as(wait, decision)
+  })

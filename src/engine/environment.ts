@@ -34,14 +34,6 @@ export const gatesWith = (gates: ReadonlyArray<SendGate>, store: RetryQuotaStore
   return more.length === 0 ? gates : [...gates, ...more].sort((a, b) => a.order - b.order)
 }
 
-/** The quota that a call in this context pays from. */
-export const quotaOf = (context: AnyContext): RetryQuota["Service"] | undefined =>
-  Context.getOrUndefined(context, RetryQuota)
-
-/** Only the quota and gates see a first send. */
-const isUnseenBy = ({ onAttempt, onCall, onSend }: RetryObserver, propagated: PropagatedContext | undefined): boolean =>
-  (onAttempt ?? onSend ?? onCall ?? propagated) === undefined
-
 /** Everything a call needs to know about its surroundings. Randomness and classifier are read when needed. */
 export class CallEnvironment {
   readonly clock: Clock.Clock
@@ -73,7 +65,8 @@ export class CallEnvironment {
     this.observer = observerOf(context)
     this.metadata = Context.getOrUndefined(context, Schedule.CurrentMetadata)
     this.propagated = propagatedIn(context)
-    this.isUnseen = isUnseenBy(this.observer, this.propagated)
+    const { onAttempt, onCall, onSend } = this.observer
+    this.isUnseen = (onAttempt ?? onSend ?? onCall ?? this.propagated) === undefined
     this.isQuiet = this.isUnseen && gates.length === 0 && !store?.firstAttemptCost
     this.inside = Context.add(context, CurrentScope, new SendScope(this))
   }
@@ -98,7 +91,7 @@ export const environmentOf = (context: AnyContext): CallEnvironment => {
   if (cached !== undefined) return cached
   const provided = Context.get(context, Provided)
   const services = provided === undefined ? context : Context.merge(context, provided)
-  const quota = quotaOf(services)
+  const quota = Context.getOrUndefined(services, RetryQuota)
   const own = provided === undefined ? context : Context.add(context, Provided, undefined) as AnyContext
   const environment = new CallEnvironment(own, quota, gatesOf(services, quota?.store), services)
   if (environment.metadata === undefined) environments.set(context, environment)

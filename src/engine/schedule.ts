@@ -14,7 +14,7 @@ import { warn } from "../internal/sharing.ts"
 import type { RetryDecision } from "../RetryDecision.ts"
 import type { RetryInfo } from "../RetryInfo.ts"
 import { type Compiled, type DecidingSchedule, isTimed, type Source, type Surrounding } from "./compiled.ts"
-import { Decider } from "./decider.ts"
+import { chain, Decider } from "./decider.ts"
 import { type AnyFiber, environmentOf } from "./environment.ts"
 import { begin, depthOf, type Driven, drivenBy, isConstant, isSupported, joinLate, lookUp, tried } from "./frames.ts"
 import { CurrentOffers, Offers, Repetition, Run } from "./run.ts"
@@ -131,7 +131,8 @@ class Steps {
     this.fallback?.proves(run)
     const wait = run.isSent || run instanceof Repetition ? run.failed(error) : undefined
     this.joinsLate(fiber)
-    return wait === undefined ? this.decided(own) : Effect.flatMap(wait, () => this.decided(own))
+    const decided = () => chain<any>(own.answers(), (goes) => this.offered(own, goes))
+    return wait === undefined ? decided() : Effect.flatMap(wait, decided)
   }
 
   /** A run that began with a failure is in the loop from its next step on, if there is one. */
@@ -159,13 +160,6 @@ class Steps {
     const late = this.late = new Driver(environmentOf(fiber.context))
     late.record(error)
     return late
-  }
-
-  private decided(own: Decider): any {
-    const answer = own.answers()
-    return typeof answer === "boolean"
-      ? this.offered(own, answer)
-      : Effect.flatMap(answer, (goes) => this.offered(own, goes))
   }
 
   private offered(own: Decider, goes: boolean): any {

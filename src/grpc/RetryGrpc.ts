@@ -15,7 +15,7 @@ import type * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import { adjusted, hintTooLong } from "../engine/delay.ts"
-import { optional, options as stepOf } from "../engine/policy/policy.ts"
+import { options as combinator } from "../engine/policy/policy.ts"
 import { CurrentSend, Hedge } from "../hedge/Hedge.ts"
 import { delayOf, validCall } from "../hedge/internal/hedgeOptions.ts"
 import { type HedgeOptions, hedging } from "../hedge/internal/race.ts"
@@ -138,8 +138,9 @@ export interface PushbackOptions {
  * @category delays
  * @since 0.1.0
  */
-export const honorPushback = /* @__PURE__ */ optional(
-  /* @__PURE__ */ stepOf("RetryGrpc.honorPushback", (check, options: PushbackOptions) => {
+export const honorPushback: PointFree<PushbackOptions> = /* @__PURE__ */ combinator(
+  "RetryGrpc.honorPushback",
+  (check, options: PushbackOptions) => {
     const atMost = check.duration("atMost", options.atMost, 60_000)
     const beyond = check.oneOf("beyond", options.beyond, ["stop", "clamp"], "stop")
     const tooLong = beyond === "stop" ? hintTooLong : atMost
@@ -152,9 +153,8 @@ export const honorPushback = /* @__PURE__ */ optional(
         return pushback > atMost ? tooLong : pushback
       }]
     })
-  }),
-  {}
-) as PointFree<PushbackOptions>
+  }
+)
 
 const pushbackOf = (error: unknown): Hint.Pushback => firstFound(codes.causesOf(error), Hint.pushback)
 

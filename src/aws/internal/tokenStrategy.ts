@@ -1,4 +1,4 @@
-import type * as Context from "effect/Context"
+import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -6,7 +6,7 @@ import * as Inspectable from "effect/Inspectable"
 import { bringing } from "../../engine/callContext.ts"
 import type { Compiled } from "../../engine/compiled.ts"
 import { asDecision, Decider, decisionOf } from "../../engine/decider.ts"
-import { type AnyFiber, CallEnvironment, environmentOf, quotaOf } from "../../engine/environment.ts"
+import { type AnyFiber, CallEnvironment, environmentOf } from "../../engine/environment.ts"
 import { fiberScope, Permit } from "../../engine/permit.ts"
 import { remembering } from "../../engine/policy/joinedPolicies.ts"
 import { Run } from "../../engine/run.ts"
@@ -16,7 +16,7 @@ import type { AnyContext } from "../../internal/shared.ts"
 import { isStop, type Retry, type RetryDecision, type Stop, type StopReason } from "../../RetryDecision.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
 import { failureClass } from "../../RetryObserver.ts"
-import type { QuotaExhausted } from "../../RetryQuota.ts"
+import { type QuotaExhausted, RetryQuota } from "../../RetryQuota.ts"
 
 /**
  * Permission to make one attempt. A strategy accepts each of its tokens once.
@@ -251,7 +251,7 @@ export class Strategy<Refusal> implements Service<Refusal> {
     const context = this.contextOf(caller)
     return this.compiled.refund === undefined
       ? environmentOf(context)
-      : new CallEnvironment(context, quotaOf(context), [])
+      : new CallEnvironment(context, Context.getOrUndefined(context, RetryQuota), [])
   }
 
   private follow(decision: RetryDecision, decider: Decider, fiber: AnyFiber): AnyEffect {

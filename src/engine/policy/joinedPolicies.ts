@@ -1,6 +1,5 @@
 import {
   type Answer,
-  type Ask,
   changed,
   type Compiled,
   free,
@@ -18,17 +17,6 @@ import type { Failing } from "../delay.ts"
 import { costOf } from "../verdict.ts"
 import { joined } from "./providedPolicy.ts"
 
-/** One of several policies in a run. */
-class Voter extends Decider {
-  /** Whether what is around it is certain without its retry: then it waits for no tokens. */
-  declare isIdle: boolean | undefined
-
-  protected override asked(ask: Ask): Answer {
-    const waits = this.run.environment.store!.onExceeded === "wait"
-    return waits && this.isIdle === true ? this.refuses("quota-exhausted") : super.asked(ask)
-  }
-}
-
 /** The policies that would retry after this failure, and those that stop. */
 interface Votes {
   readonly going: Array<Decider>
@@ -43,7 +31,7 @@ const priceOf = ({ compiled, run }: Decider): number => costOf(limitsOf(compiled
  * tokens, and one that refuses gives no reason.
  */
 const votes = (
-  deciders: ReadonlyArray<Voter>,
+  deciders: ReadonlyArray<Decider>,
   rank: (price: number) => number,
   isCertain: (votes: Votes) => boolean,
   counted: (votes: Votes) => boolean
@@ -66,11 +54,11 @@ const votes = (
 }
 
 /** Their deadlines count from where the policy around them begins. */
-const within = (around: Surrounding, compiled: Compiled): Voter =>
-  new Voter(compiled, around.run, around.startMillis, around.deadlineAtMillis)
+const within = (around: Surrounding, compiled: Compiled): Decider =>
+  new Decider(compiled, around.run, around.startMillis, around.deadlineAtMillis)
 
 /** It has seen all failures since this many, also those that others were chosen to decide about. */
-const caughtUp = (around: Surrounding, decider: Voter, begun = 0): Voter => {
+const caughtUp = (around: Surrounding, decider: Decider, begun = 0): Decider => {
   const missed = Math.max(0, around.attempt - 1 - begun - decider.attempt)
   decider.attempt += missed
   decider.step += missed
@@ -121,7 +109,7 @@ export const replacing =
 /** Does what one of them decides. Others may follow it with more attempts. */
 const obeying = (
   around: Surrounding,
-  decider: Voter,
+  decider: Decider,
   more = 0,
   stopped?: () => Answer | undefined
 ): Answer => {
@@ -146,7 +134,7 @@ export const following = (first: Compiled, second: Compiled): Source => ({
         isLast = true
         // Where earlier failures are only repeated, around it has seen none of them.
         begun = (around.attempt || Infinity) - 1
-        decider = new Voter(second, around.run, undefined, around.deadlineAtMillis)
+        decider = new Decider(second, around.run, undefined, around.deadlineAtMillis)
         return next()
       })
     return next
@@ -161,7 +149,7 @@ const maxChosen = 100
 /** The one that each failure chooses. */
 export const choosing = (compiledFor: (failing: Failing) => Compiled): Source => ({
   begin: (around) => {
-    const deciders = new Map<Compiled, Voter>()
+    const deciders = new Map<Compiled, Decider>()
     return () => {
       const compiled = compiledFor(around)
       const decider = deciders.get(compiled) ?? within(around, compiled)

@@ -117,14 +117,14 @@ export const adjusting = (next: Adjust): Change => ({ adjusts }) => ({ adjusts: 
 type Compile<A> = (check: Checks, argument: A) => Change
 
 /** A step with one argument, which shows as the checks normalize it. */
-export const value = <A>(tag: string, field: string, compile: Compile<A>) => (argument: A): Step => {
+const value = <A>(tag: string, field: string, compile: Compile<A>) => (argument: A): Step => {
   const check = checks(tag)
   const change = compile(check, argument)
   return { tag, options: check.input[field], change }
 }
 
 /** A step with several options, which show as the checks normalize them. */
-export const options = <O extends object>(tag: string, compile: Compile<O>) => (options: O): Step => {
+const stepOf = <O extends object>(tag: string, compile: Compile<O>) => (options: O): Step => {
   const check = checksOf(tag, options)
   const change = compile(check, options)
   rejectUnknown(check, options)
@@ -147,10 +147,17 @@ export const joint = <Combinator, A>(tag: string, field: string, compile: Compil
   return dual(2, (self: AnySchedule, argument: A) => extended(self, step(argument))) as Combinator
 }
 
-/** A combinator whose option may be left out: it takes its schedule first or last, or is passed to `pipe` as it is. */
-export const optional =
+const optional =
   <O>(step: (option: O) => Step, preset: O) => (first: AnySchedule | O = preset, option = preset): unknown =>
     Schedule.isSchedule(first) ? extended(first as AnySchedule, step(option)) : applying(step(first as O))
+
+/** A combinator whose option may be left out: it takes its schedule first or last, or is passed to `pipe` as it is. */
+export const preset = <Combinator, A>(tag: string, field: string, compile: Compile<A>, preset: A): Combinator =>
+  optional(value(tag, field, compile), preset) as Combinator
+
+/** The same, with an object of options. */
+export const options = <Combinator, O extends object>(tag: string, compile: Compile<O>): Combinator =>
+  optional(stepOf(tag, compile), {} as O) as Combinator
 
 /** The checked jitter option. */
 export const jitterOf = (check: Checks, jitter: Jitter | undefined, otherwise?: "none"): Jitter => {
