@@ -43,10 +43,8 @@ export type RetryClassifier = (error: unknown) => Option.Option<RetryInfo.RetryI
 
 const none: Option.Option<RetryInfo.RetryInfo> = Option.none()
 const veto = Option.some(RetryInfo.notRetryable)
-const transient = Option.some(RetryInfo.transient)
-const timedOut = Option.some(RetryInfo.timedOut)
-const mayHaveRun = Option.some(RetryInfo.make({ safety: "Maybe" }))
-const throttledInfo = RetryInfo.throttled()
+const mayHaveRun = RetryInfo.make({ safety: "Maybe" })
+const throttled = RetryInfo.throttled()
 
 /**
  * Asks a classifier. One that throws, for any reason, does not know the error. Of a `Cause`, it is asked about the first
@@ -148,12 +146,15 @@ type Opaque = { readonly [key: string]: any }
 
 const isObject = (u: unknown): u is Opaque => (typeof u === "object" && u !== null) || typeof u === "function"
 
-/** A classifier of objects. */
-const ofObject = (f: (error: Opaque) => Option.Option<RetryInfo.RetryInfo>): RetryClassifier => (error) =>
-  isObject(error) ? f(error) : none
+/** What an object says; `undefined` if it is not known. */
+type Reading = (error: Opaque) => RetryInfo.RetryInfo | undefined
 
-const withHint = (info: RetryInfo.RetryInfo, millis: number | undefined): Option.Option<RetryInfo.RetryInfo> =>
-  Option.some(millis === undefined ? info : RetryInfo.make({ ...info, retryAfter: millis }))
+/** A classifier of objects. */
+const ofObject = (read: Reading): RetryClassifier => (error) =>
+  isObject(error) ? Option.fromUndefinedOr(read(error)) : none
+
+const withHint = (info: RetryInfo.RetryInfo, millis: number | undefined): RetryInfo.RetryInfo =>
+  millis === undefined ? info : RetryInfo.make({ ...info, retryAfter: millis })
 
 const safetyOf = (cause: unknown, repeatable: boolean): RetryInfo.Safety =>
   repeatable || codes.isNeverSent(cause) ? "Yes" : "Maybe"
@@ -219,73 +220,68 @@ const httpReasons = new Map<unknown, (reason: Opaque, idempotent: boolean) => Re
   ["EmptyBodyError", (reason, idempotent) => answered(reason, idempotent) ?? RetryInfo.notRetryable]
 ])
 
-const httpClient = ({ reason }: Opaque): Option.Option<RetryInfo.RetryInfo> =>
-  Option.fromUndefinedOr(httpReasons.get(reason?._tag)?.(reason, isRepeatable(reason.request ?? {})))
+const httpClient: Reading = ({ reason }) => httpReasons.get(reason?._tag)?.(reason, isRepeatable(reason.request ?? {}))
 
-const byRetryable = (retryable: unknown, retryAfter: any): Option.Option<RetryInfo.RetryInfo> => {
-  if (retryable === true) return Option.some(RetryInfo.make({ retryAfter }))
-  return retryable === false ? veto : none
+const byRetryable = (retryable: unknown, retryAfter: any): RetryInfo.RetryInfo | undefined => {
+  if (retryable === true) return RetryInfo.make({ retryAfter })
+  return retryable === false ? RetryInfo.notRetryable : undefined
 }
 
 /**
  * What Effect's SQL has no reason for, the code of its cause may explain. A connection that is lost may have carried the
  * statement.
  */
-const byDatabase = ({ _tag, cause, operation }: Opaque): Option.Option<RetryInfo.RetryInfo> => {
+const byDatabase: Reading = ({ _tag, cause, operation }) => {
   const isLost = _tag === "ConnectionError"
-  if (!isLost && _tag !== "UnknownError") return none
-  if (isLost && (operation === "connect" || codes.isNeverSent(cause))) return transient
-  return Option.orElse(classify(followingCause(database), cause), () => isLost ? mayHaveRun : none)
+  if (!isLost && _tag !== "UnknownError") return undefined
+  if (isLost && (operation === "connect" || codes.isNeverSent(cause))) return RetryInfo.transient
+  return Option.getOrUndefined(classify(followingCause(database), cause)) ?? (isLost ? mayHaveRun : undefined)
 }
 
-const withReason = (error: Opaque): Option.Option<RetryInfo.RetryInfo> => {
+const withReason: Reading = (error) => {
   const reason = isObject(error.reason) ? error.reason : error
   const retryAfter = reason.retryAfter ?? hintMillis(answerOf(reason.http ?? {}), wallMillis)
   switch (reason._tag) {
     case "RateLimitExceeded":
     case "RateLimitError":
-      return Option.some(RetryInfo.throttled(retryAfter))
+      return RetryInfo.throttled(retryAfter)
     case "CircuitOpen":
     case "CircuitHalfOpen":
-      return Option.some(RetryInfo.make({ fault: "server", retryAfter }))
+      return RetryInfo.make({ fault: "server", retryAfter })
     default:
-      return Option.orElse(byDatabase(reason), () => byRetryable(error.isRetryable ?? reason.isRetryable, retryAfter))
+      return byDatabase(reason) ?? byRetryable(error.isRetryable ?? reason.isRetryable, retryAfter)
   }
 }
 
-const throttled = Option.some(throttledInfo)
-
-const platform = ({ reason }: Opaque): Option.Option<RetryInfo.RetryInfo> => {
-  if (reason?._tag === "TimedOut") return timedOut
-  return reason?._tag === "Busy" || reason?._tag === "WouldBlock" ? transient : none
+const platform: Reading = ({ reason }) => {
+  if (reason?._tag === "TimedOut") return RetryInfo.timedOut
+  return reason?._tag === "Busy" || reason?._tag === "WouldBlock" ? RetryInfo.transient : undefined
 }
 
-const socket = (error: Opaque): Option.Option<RetryInfo.RetryInfo> =>
-  error.kind === "Timeout" ? timedOut : Option.some(broken(error.cause, true) ?? RetryInfo.transient)
+const socket: Reading = ({ cause, kind }) =>
+  kind === "Timeout" ? RetryInfo.timedOut : broken(cause, true) ?? RetryInfo.transient
 
 /**
  * Close codes after which another connection may work: going away, lost, an internal error, a restart, a bad gateway; 1013
  * is "try again later". Source: IANA, WebSocket Close Code Numbers.
  */
-const socketClosed = ({ code }: Opaque): Option.Option<RetryInfo.RetryInfo> =>
-  code === 1013 ? throttled : [1001, 1006, 1011, 1012, 1014].includes(code) ? transient : none
+const socketClosed: Reading = ({ code }) =>
+  code === 1013 ? throttled : [1001, 1006, 1011, 1012, 1014].includes(code) ? RetryInfo.transient : undefined
 
-const byReason = ({ reason }: Opaque): Option.Option<RetryInfo.RetryInfo> =>
-  isObject(reason) ? effectErrors(reason) : none
+const byReason: Reading = ({ reason }) => isObject(reason) ? byTag(reason) : undefined
 
 /** Whether a procedure can be called twice is unknown, but one that was never called can be. */
-const rpc = (error: Opaque): Option.Option<RetryInfo.RetryInfo> => {
+const rpc: Reading = (error) => {
   const { reason } = error
   if (reason?._tag === "HttpError") return httpClient({ reason: reason.cause })
-  return reason?._tag === "SocketOpenError" ? socket(reason) : Option.map(
-    byReason(error),
-    (info) => RetryInfo.make({ ...info, safety: "Maybe" })
-  )
+  if (reason?._tag === "SocketOpenError") return socket(reason)
+  const info = byReason(error)
+  return info && RetryInfo.make({ ...info, safety: "Maybe" })
 }
 
-const effectTags = new Map<unknown, (error: Opaque) => Option.Option<RetryInfo.RetryInfo>>([
+const effectTags = new Map<unknown, Reading>([
   ["HttpClientError", httpClient],
-  ["TimeoutError", () => timedOut],
+  ["TimeoutError", () => RetryInfo.timedOut],
   ["SqlError", withReason],
   ["AiError", withReason],
   ["RateLimiterError", withReason],
@@ -298,9 +294,9 @@ const effectTags = new Map<unknown, (error: Opaque) => Option.Option<RetryInfo.R
   ["SocketWriteError", socket],
   ["SocketCloseError", socketClosed],
   ["RpcClientError", rpc],
-  ["MailboxFull", (error) => "~effect/cluster/ClusterError" in error ? throttled : none],
-  ["EntityNotAssignedToRunner", () => transient],
-  ["RunnerUnavailable", () => transient]
+  ["MailboxFull", (error) => "~effect/cluster/ClusterError" in error ? throttled : undefined],
+  ["EntityNotAssignedToRunner", () => RetryInfo.transient],
+  ["RunnerUnavailable", () => RetryInfo.transient]
 ])
 
 /** Classes of reasons, which `Effect.unwrapReason` fails with: their tags alone could belong to other errors. */
@@ -309,6 +305,11 @@ const reasonClass = /^effect\/(?:sql\/SqlError|ai\/AiError|persistence\/(?:RateL
 const isReason = ({ constructor }: { readonly constructor?: any }): boolean => {
   const identifier: unknown = constructor?.identifier
   return typeof identifier === "string" && reasonClass.test(identifier)
+}
+
+const byTag: Reading = (error) => {
+  const read = effectTags.get(error._tag)
+  return read === undefined && isReason(error) ? withReason(error) : read?.(error)
 }
 
 /**
@@ -327,30 +328,28 @@ const isReason = ({ constructor }: { readonly constructor?: any }): boolean => {
  * @category constructors
  * @since 0.1.0
  */
-export const effectErrors: RetryClassifier = ofObject((error) =>
-  effectTags.get(error._tag)?.(error) ?? (isReason(error) ? withReason(error) : none)
-)
+export const effectErrors: RetryClassifier = ofObject(byTag)
 
 const byCode = (code: unknown): RetryInfo.RetryInfo | undefined => {
   if (typeof code !== "string") return undefined
-  if (codes.awsThrottlingCodes.has(code)) return throttledInfo
+  if (codes.awsThrottlingCodes.has(code)) return throttled
   if (codes.awsTransientCodes.has(code)) return RetryInfo.transient
   return code === "TimeoutError" ? RetryInfo.timedOut : undefined
 }
 
 /** The code of an AWS error: its class name, the `Code` of the query and XML protocols, the `__type` of the JSON ones. */
-const byCodes = (error: Opaque): RetryInfo.RetryInfo | undefined =>
+const byCodes: Reading = (error) =>
   byCode(error.name) ?? byCode(error.Code) ?? byCode(error.code) ?? byCode(codes.shapeOf(error.__type))
 
-const byTrait = ({ $retryable }: Opaque): RetryInfo.RetryInfo | undefined => {
+const byTrait: Reading = ({ $retryable }) => {
   if (!isObject($retryable)) return undefined
-  return $retryable.throttling === true ? throttledInfo : RetryInfo.transient
+  return $retryable.throttling === true ? throttled : RetryInfo.transient
 }
 
-const byMetadata = ({ $metadata }: Opaque): RetryInfo.RetryInfo | undefined => {
+const byMetadata: Reading = ({ $metadata }) => {
   if (!isObject($metadata)) return undefined
   const { clockSkewCorrected, httpStatusCode: status } = $metadata
-  if (status === 429) return throttledInfo
+  if (status === 429) return throttled
   return codes.awsTransientStatuses.has(status) || clockSkewCorrected === true ? RetryInfo.transient : undefined
 }
 
@@ -376,8 +375,7 @@ const heaviest = (first: RetryInfo.RetryInfo | undefined, other: RetryInfo.Retry
  */
 export const aws: RetryClassifier = ofObject((error) => {
   const info = heaviest(heaviest(byCodes(error), byTrait(error)), byMetadata(error))
-  if (info === undefined) return none
-  return withHint(info, retryAfterMillis(error, wallMillis))
+  return info && withHint(info, retryAfterMillis(error, wallMillis))
 })
 
 /** The OpenAI and Anthropic SDKs have a class for it, without a name that says so or a cause. */
@@ -409,8 +407,8 @@ const isSdkTimeout = (error: Opaque): boolean => error.message === "Request time
  * @since 0.1.0
  */
 export const httpStatus: RetryClassifier = ofObject((error) => {
-  if (error.$metadata !== undefined) return none
-  return isSdkTimeout(error) ? timedOut : Option.fromUndefinedOr(answered(error))
+  if (error.$metadata !== undefined) return undefined
+  return isSdkTimeout(error) ? RetryInfo.timedOut : answered(error)
 })
 
 /**
@@ -429,12 +427,12 @@ export const httpStatus: RetryClassifier = ofObject((error) => {
  */
 export const network: RetryClassifier = ofObject((error) => {
   const { code } = error
-  if (codes.timeoutCodes.has(code)) return timedOut
-  if (codes.isRefusedStream(error)) return transient
+  if (codes.timeoutCodes.has(code)) return RetryInfo.timedOut
+  if (codes.isRefusedStream(error)) return RetryInfo.transient
   const isFailed = codes.neverSentCodes.has(code) || codes.brokenCodes.has(code) || codes.isNetworkFailure(error)
-  if (!isFailed) return codes.isFinalCause(error) ? veto : none
-  if (codes.isTimeoutMessage(error)) return timedOut
-  return codes.findCause(error, codes.isFinalCause) === undefined ? transient : veto
+  if (!isFailed) return codes.isFinalCause(error) ? RetryInfo.notRetryable : undefined
+  if (codes.isTimeoutMessage(error)) return RetryInfo.timedOut
+  return codes.findCause(error, codes.isFinalCause) === undefined ? RetryInfo.transient : RetryInfo.notRetryable
 })
 
 const byGrpcStatus = (status: number, error: unknown): RetryInfo.RetryInfo | undefined => {
@@ -446,7 +444,7 @@ const byGrpcStatus = (status: number, error: unknown): RetryInfo.RetryInfo | und
     case 4:
       return RetryInfo.make({ safety: "Maybe", timeout: true })
     case 8:
-      return codes.grpcTooLong.test(short(get(error, "details"))) ? undefined : throttledInfo
+      return codes.grpcTooLong.test(short(get(error, "details"))) ? undefined : throttled
     case 14:
       return RetryInfo.transient
     default:
@@ -472,11 +470,11 @@ const byGrpcStatus = (status: number, error: unknown): RetryInfo.RetryInfo | und
  */
 export const grpc: RetryClassifier = ofObject((error) => {
   const status = grpcStatusOf(error)
-  if (status === undefined) return none
+  if (status === undefined) return undefined
   const pushback = GrpcHint.pushback(error)
-  if (pushback === "stop") return veto
+  if (pushback === "stop") return RetryInfo.notRetryable
   const info = byGrpcStatus(status, error)
-  return info === undefined ? none : withHint(info, pushback ?? GrpcHint.retryInfoMillis(error))
+  return info && withHint(info, pushback ?? GrpcHint.retryInfoMillis(error))
 })
 
 /**
@@ -501,15 +499,14 @@ export const grpc: RetryClassifier = ofObject((error) => {
  */
 export const database: RetryClassifier = ofObject((error) => {
   const facts = databaseInfo(error)
-  return facts === undefined ? none : Option.some(RetryInfo.make(facts))
+  return facts && RetryInfo.make(facts)
 })
 
 const others = chain([httpStatus, network, database, grpc])
 
 /** What only AWS answers can say, `aws` has read: the others are not asked about one without a code of its own. */
-const unlessAws = ofObject((error) =>
-  error.$metadata?.httpStatusCode >= 400 && error.code === undefined ? none : others(error)
-)
+const unlessAws: RetryClassifier = (error) =>
+  isObject(error) && !(error.$metadata?.httpStatusCode >= 400 && error.code === undefined) ? others(error) : none
 
 const inTurn = chain([carried, effectErrors, aws, unlessAws])
 

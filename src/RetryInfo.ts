@@ -105,8 +105,6 @@ const hint = (input: unknown): Duration.Duration | undefined => {
 /** Only code can put this on a value: a peer that sends JSON cannot pass it off as facts. */
 const madeHere = Symbol.for("effect-retry/RetryInfo/made")
 
-const made = (info: RetryInfo): RetryInfo => Object.assign(info, { [madeHere]: true })
-
 /**
  * Makes facts. Never throws: an invalid hint counts as none.
  *
@@ -114,14 +112,14 @@ const made = (info: RetryInfo): RetryInfo => Object.assign(info, { [madeHere]: t
  * @since 0.1.0
  */
 export const make = (facts?: Facts): RetryInfo =>
-  made({
+  Object.assign({
     [TypeId]: TypeId,
     safety: facts?.safety ?? "Yes",
     throttling: facts?.throttling === true,
     timeout: facts?.timeout === true,
     fault: facts?.fault ?? "other",
     retryAfter: hint(facts?.retryAfter)
-  })
+  }, { [madeHere]: true })
 
 /**
  * Facts of a transient failure: the server's fault, safe to retry.

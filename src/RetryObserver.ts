@@ -257,18 +257,15 @@ export const logger: RetryObserver = {
  */
 export const none: RetryObserver = {}
 
+const asEffect = (answer: void | Effect.Effect<void>): Effect.Effect<void> =>
+  Effect.isEffect(answer) ? answer : Effect.void
+
 const both = <A>(first: Callback<A> | undefined, second: Callback<A> | undefined): Callback<A> | undefined => {
   if (first === undefined || second === undefined) return first ?? second
   return (value, error, context) => {
     const wait = first(value, error, context)
-    if (!Effect.isEffect(wait)) return second(value, error, context)
-    return Effect.andThen(
-      wait,
-      Effect.suspend(() => {
-        const next = second(value, error, context)
-        return Effect.isEffect(next) ? next : Effect.void
-      })
-    )
+    const next = () => second(value, error, context)
+    return Effect.isEffect(wait) ? Effect.flatMap(wait, () => asEffect(next())) : next()
   }
 }
 
@@ -312,15 +309,9 @@ export const CurrentObserver: Context.Reference<RetryObserver> = Context.Referen
 )
 
 /** Observers in force, in order, and all of them as one. */
-interface InForce {
-  readonly observers: ReadonlyArray<RetryObserver>
-  readonly observer: RetryObserver
-}
+const inForce = (observers: ReadonlyArray<RetryObserver>) => ({ observers, observer: observers.reduce(combine, none) })
 
-const inForce = (observers: ReadonlyArray<RetryObserver>): InForce => ({
-  observers,
-  observer: observers.reduce(combine, none)
-})
+type InForce = ReturnType<typeof inForce>
 
 /** In a context, each layer has a key of its own, so that none is lost where layers are merged. */
 const prefix = "effect-retry/RetryObserver/Layered/"

@@ -60,14 +60,6 @@ export const fibonacci = (baseMillis: number) => (retry: number): number => {
 /** `delay * random`. */
 export const fullJitter = (delayMillis: number, random: number): number => delayMillis * random
 
-/** `base + (3 * previous - base) * random`: uniform from `base` to three times the previous delay. */
-export const decorrelatedJitter = (baseMillis: number, previousMillis: number, random: number): number =>
-  Math.min(baseMillis + (3 * previousMillis - baseMillis) * random, maxDelayMillis)
-
-/** `base + 3 * previous * random`: the form of smithy-python. */
-export const additiveDecorrelatedJitter = (baseMillis: number, previousMillis: number, random: number): number =>
-  Math.min(baseMillis + 3 * previousMillis * random, maxDelayMillis)
-
 /** A float product such as `50.00000000000001` is 50, not 51. */
 const floatNoise = 1e-6
 
@@ -100,12 +92,16 @@ export const growing = (ceiling: (retry: number) => number, jitter: Jitter, capM
   return (failing) => Math.min(capMillis, spreading(Math.min(capMillis, ceiling(failing.step)), failing))
 }
 
-/** A delay that depends on the previous one and on randomness. */
-export const decorrelated = (baseMillis: number, capMillis: number, additive: boolean): Delay => {
-  const next = additive ? additiveDecorrelatedJitter : decorrelatedJitter
-  return ({ previousMillis, random, step }) =>
-    Math.min(capMillis, next(baseMillis, step === 1 ? baseMillis : previousMillis, random.nextDoubleUnsafe()))
-}
+/**
+ * `base + (3 * previous - base) * random`: uniform from `base` to three times the previous delay. Additive, as in
+ * smithy-python: `base + 3 * previous * random`.
+ */
+export const decorrelated =
+  (baseMillis: number, capMillis: number, additive: boolean): Delay => ({ previousMillis, random, step }) => {
+    const most = 3 * (step === 1 ? baseMillis : previousMillis)
+    const range = additive ? most : most - baseMillis
+    return Math.min(capMillis, baseMillis + range * random.nextDoubleUnsafe(), maxDelayMillis)
+  }
 
 export const capping = (capMillis: number): Adjust => (delayMillis) => Math.min(delayMillis, capMillis)
 

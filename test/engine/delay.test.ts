@@ -37,7 +37,16 @@ describe("delay arithmetic", () => {
 
   it("decorrelated jitter saturates", () => {
     const most = Number.MAX_SAFE_INTEGER
-    assert.strictEqual(Delays.decorrelatedJitter(1, most, 0.9), most)
-    assert.strictEqual(Delays.additiveDecorrelatedJitter(1, most, 0.9), most)
+    const late: Delays.Failing = {
+      error: undefined,
+      info: undefined,
+      attempt: 2,
+      step: 2,
+      previousMillis: most,
+      random: { nextDoubleUnsafe: () => 0.9, nextIntUnsafe: () => 0 },
+      restart: () => undefined
+    }
+    assert.strictEqual(Delays.decorrelated(1, Number.MAX_VALUE, false)(late), most)
+    assert.strictEqual(Delays.decorrelated(1, Number.MAX_VALUE, true)(late), most)
   })
 })
