@@ -64,17 +64,13 @@ interface Failed {
 
 /** What both have. */
 class Decided {
-  /** The facts of the last error; `undefined` if the classifier did not know it. */
-  readonly info: RetryInfo | undefined
-
   /** @internal */
   constructor(
-    { info }: Failed,
+    /** The facts of the last error; `undefined` if the classifier did not know it. */
+    readonly info: RetryInfo | undefined,
     /** @internal */
     readonly delayMillis: number
-  ) {
-    this.info = info
-  }
+  ) {}
 
   /** How long to wait before the retry; how much longer to hold the caller before it fails, zero except for long polling. */
   get delay(): Duration.Duration {
@@ -109,7 +105,7 @@ export class Retry extends Decided {
     readonly cost: number,
     maxAttempts: number
   ) {
-    super(failed, delayMillis)
+    super(failed.info, delayMillis)
     this.retry = failed.attempt
     this.maxAttempts = maxAttempts
   }
@@ -142,7 +138,7 @@ export class Stop extends Decided {
     readonly reason: StopReason,
     delayMillis = 0
   ) {
-    super(failed, delayMillis)
+    super(failed.info, delayMillis)
     this.attempts = failed.attempt
     this.gate = failed.gate
   }

@@ -359,8 +359,6 @@ class Layered {
 /** The observer of a layer. */
 interface Merging extends RetryObserver {
   readonly layer?: Layered
-  /** What is in force in a context, with the layers merged with this one. */
-  readonly within?: (context: Caller) => RetryObserver
 }
 
 /**
@@ -374,7 +372,7 @@ export const observerOf = (context: Caller): RetryObserver => {
   const observer: Merging = Context.get(context, CurrentObserver)
   // Without a span there is nothing that events could be added to.
   if (observer === spanEvents && Context.getOrUndefined(context, Tracer.ParentSpan) === undefined) return none
-  return observer.within?.(context) ?? observer
+  return observer.layer?.in(context).observer ?? observer
 }
 
 const observersIn = (context: Caller): ReadonlyArray<RetryObserver> => {
@@ -388,8 +386,7 @@ const layered = (own: RetryObserver, replaces: boolean): Layer.Layer<never> =>
     shared.layers = (shared.layers ?? 0) + 1
     const key = Context.Reference<Layered>(`${prefix}${shared.layers}`, { defaultValue: () => layer })
     // On the prototype, so that a copy of it is an observer of its own.
-    const within = (context: Caller) => layer.in(context).observer
-    const observer: RetryObserver = Object.assign(Object.create({ layer, within }), layer.inForce.observer)
+    const observer: RetryObserver = Object.assign(Object.create({ layer }), layer.inForce.observer)
     return Effect.succeed(Context.add(Context.make(CurrentObserver, observer), key, layer))
   }))
 

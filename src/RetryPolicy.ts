@@ -36,7 +36,7 @@ import { choosing, following, joining, remembering, replacing } from "./engine/p
 import { jitterOf } from "./engine/policy/policy.ts"
 import * as Policy from "./engine/policy/policy.ts"
 import { both, building, sourced } from "./engine/policy/providedPolicy.ts"
-import { callable, type Checks, checks, checksOf, flag, rejectUnknown } from "./internal/checks.ts"
+import { also, callable, type Checks, checks, checksOf, flag, rejectUnknown } from "./internal/checks.ts"
 import { named, Opaque } from "./internal/format.ts"
 import { GateKeyed, shared } from "./internal/shared.ts"
 import { get } from "./internal/tryGet.ts"
@@ -984,12 +984,11 @@ export const explain = <E>(
 ): Explanation => {
   const check = checksOf("RetryPolicy.explain", options)
   const { attempt = 1, classifier } = options
-  check.names.add("attempt")
+  also(check, "attempt", "classifier")
   if (!Number.isInteger(attempt) || attempt < 1 || attempt > 10_000) {
     check.reject("attempt", attempt, "a whole number from 1 to 10,000")
   }
   if (classifier !== undefined) callable(check, "classifier", classifier, "a function of an error")
-  check.names.add("classifier")
   rejectUnknown(check, options)
   return explained({ compiled: Policy.compiledIn(policy, check.tag, "policy"), error, attempt, classifier })
 }

@@ -19,7 +19,10 @@ export interface Cost {
 }
 
 /** Whether to retry: immediately, or after stepping a schedule, asking, or waiting. */
-export type Answer = boolean | Effect.Effect<boolean, unknown, unknown>
+export type Answer = Soon<boolean>
+
+/** A value, or an effect that gives it. */
+export type Soon<A> = A | Effect.Effect<A, unknown, unknown>
 
 /** What holds for a policy as a whole, and can be lifted. */
 export type Limit = keyof Limited | "whileRetryable"

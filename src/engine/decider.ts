@@ -4,23 +4,19 @@ import { warn } from "../internal/sharing.ts"
 import type { RetryDecision, Stop, StopReason } from "../RetryDecision.ts"
 import type { RetryInfo } from "../RetryInfo.ts"
 import type { Ask, Shortage } from "../RetryQuotaStore.ts"
-import { type Answer, type Compiled, isTimed } from "./compiled.ts"
+import { type Answer, type Compiled, isTimed, type Soon } from "./compiled.ts"
 import { type Delay, delayOf, type Failing, hintTooLong } from "./delay.ts"
 import { type Offer, Repetition, type Run } from "./run.ts"
 import { type AnyEffect, asking } from "./send.ts"
 import { verdictOf } from "./verdict.ts"
 
 /** Continues with an answer, immediately if it is there. */
-export const chain = <A extends boolean | RetryDecision>(
-  answer: Answer,
-  next: (goes: boolean) => A | Effect.Effect<A, unknown, unknown>
-): A | Effect.Effect<A, unknown, unknown> =>
+export const chain = <A extends boolean | RetryDecision>(answer: Answer, next: (goes: boolean) => Soon<A>): Soon<A> =>
   typeof answer === "boolean" ? next(answer) : Effect.flatMap(answer, (goes) => asDecision(next(goes)))
 
 /** A decision as an effect. */
-export const asDecision = <A extends boolean | RetryDecision>(
-  decided: A | Effect.Effect<A, unknown, unknown>
-): Effect.Effect<A, unknown, unknown> => Effect.isEffect(decided) ? decided : Effect.succeed(decided)
+export const asDecision = <A extends boolean | RetryDecision>(decided: Soon<A>): Effect.Effect<A, unknown, unknown> =>
+  Effect.isEffect(decided) ? decided : Effect.succeed(decided)
 
 /** The delay that the policies inside have decided on. */
 const inner: Delay = (failing) => (failing as Decider).delayMillis

@@ -190,9 +190,9 @@ export class Run {
       (attempt === 0 ? environment.isQuiet : deadlineAtMillis === Infinity)
     if (isFree) return undefined
     const permit = this.permit ??= new Permit(environment, attempt)
-    if (attempt === 0) return admissionUntil(environment, permit, Infinity)
+    if (attempt === 0) return admissionUntil(permit, Infinity)
     permit.failureClass = failureClass(this.info)
-    const admitted = admissionUntil(environment, permit, deadlineAtMillis)
+    const admitted = admissionUntil(permit, deadlineAtMillis)
     return admitted && Effect.catch(admitted, () => {
       this.gate = permit.gate
       return Effect.succeed(false)

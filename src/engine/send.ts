@@ -29,7 +29,9 @@ export const within = <A, E, R>(self: Effect.Effect<A, E, R>, millis: number): E
 export const patiently = <A>(answer: Effect.Effect<A>): Effect.Effect<A | void> => within(answer, 60_000)
 
 /** What a run has to wait for, if its observer returns an effect. */
-export const waited = (answer: void | Effect.Effect<void>): Effect.Effect<void> | undefined =>
+type Wait = Effect.Effect<void> | undefined
+
+export const waited = (answer: void | Effect.Effect<void>): Wait =>
   Effect.isEffect(answer) ? patiently(answer) : undefined
 
 const raise = (): never => {
@@ -37,10 +39,7 @@ const raise = (): never => {
 }
 
 /** Notifies an observer on which nothing depends. */
-export const notify = (
-  environment: CallEnvironment,
-  callback: () => void | Effect.Effect<void>
-): Effect.Effect<void> | undefined => {
+export const notify = (environment: CallEnvironment, callback: () => void | Effect.Effect<void>): Wait => {
   const wait = waited(safely(environment, callback))
   return wait && Effect.catchDefect(wait, () => Effect.sync(() => safely(environment, raise)))
 }
@@ -53,11 +52,7 @@ export const waiting = <A, E>(
 ): Effect.Effect<A, E> => observer.onWait?.(wait, gate, context) ?? wait
 
 /** Notifies the observer of an attempt; returns what the run has to wait for. A success stays one. */
-export const notified = (
-  environment: CallEnvironment,
-  succeeded: boolean,
-  error: unknown
-): Effect.Effect<void> | undefined => {
+export const notified = (environment: CallEnvironment, succeeded: boolean, error: unknown): Wait => {
   const { context, observer: { onAttempt } } = environment
   if (onAttempt === undefined) return undefined
   return succeeded
@@ -108,8 +103,8 @@ export const failing = <A, B>(
 }
 
 /** A first send pays its fee. */
-const paid = (environment: CallEnvironment, permit: Permit): Effect.Effect<void, QuotaExhausted> | undefined => {
-  const { clock, store } = environment
+const paid = (permit: Permit): Effect.Effect<void, QuotaExhausted> | undefined => {
+  const { clock, store } = permit.environment
   if (permit.retry > 0 || !store?.firstAttemptCost) return undefined
   const { firstAttemptCost: cost } = store
   const refused = () => Effect.fail(new QuotaExhausted({ cost, balance: store.balance(clock) }))
@@ -126,14 +121,10 @@ const paid = (environment: CallEnvironment, permit: Permit): Effect.Effect<void,
 }
 
 /** A gate must not throw. If it does, no token is lost. */
-const entered = (
-  environment: CallEnvironment,
-  gate: SendGate,
-  permit: Permit
-): Effect.Effect<void, unknown> | undefined => {
+const entered = (gate: SendGate, permit: Permit): Effect.Effect<void, unknown> | undefined => {
   try {
     const wait = gate.enter(permit)
-    return wait === undefined ? undefined : waiting(environment, gate.name, wait)
+    return wait === undefined ? undefined : waiting(permit.environment, gate.name, wait)
   } catch (defect) {
     permit.cancel()
     throw defect
@@ -141,18 +132,15 @@ const entered = (
 }
 
 /** Waits until the quota and the gates, starting at `from`, let the send pass; `undefined` if they do immediately. */
-export const admission = (
-  environment: CallEnvironment,
-  permit: Permit,
-  from = -1
-): Effect.Effect<void, unknown> | undefined => {
-  for (let next = from; next < environment.gates.length; next++) {
-    const wait = next < 0 ? paid(environment, permit) : entered(environment, environment.gates[next]!, permit)
+export const admission = (permit: Permit, from = -1): Effect.Effect<void, unknown> | undefined => {
+  const { gates } = permit.environment
+  for (let next = from; next < gates.length; next++) {
+    const wait = next < 0 ? paid(permit) : entered(gates[next]!, permit)
     if (wait !== undefined) {
-      permit.gate = environment.gates[next]?.name || "gate"
+      permit.gate = gates[next]?.name || "gate"
       return Effect.flatMap(wait, () => {
         permit.waited()
-        return admission(environment, permit, next + 1) ?? Effect.void
+        return admission(permit, next + 1) ?? Effect.void
       })
     }
   }
@@ -161,11 +149,11 @@ export const admission = (
 
 /** Like {@link admission}, but only until a deadline. Returns `false` if that has passed. */
 export const admissionUntil = (
-  environment: CallEnvironment,
   permit: Permit,
   deadlineAtMillis: number
 ): Effect.Effect<boolean, unknown> | undefined => {
-  const wait = admission(environment, permit)
+  const { environment } = permit
+  const wait = admission(permit)
   const isIn = () => deadlineAtMillis === Infinity || environment.nowMillis < deadlineAtMillis
   if (wait === undefined) return isIn() ? undefined : Effect.succeed(false)
   return Effect.suspend(() => Effect.map(within(wait, Math.max(0, deadlineAtMillis - environment.nowMillis)), isIn))
@@ -243,6 +231,6 @@ export const guarded = (self: AnyEffect, environment: CallEnvironment, fiber: An
     fiber.setContext(scope === undefined ? environment.inside : Context.add(environment.context, CurrentScope, scope))
     return self
   }
-  const wait = admission(environment, permit)
+  const wait = admission(permit)
   return wait === undefined ? sent() : Effect.flatMap(wait, sent)
 }

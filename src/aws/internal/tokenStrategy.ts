@@ -207,7 +207,7 @@ export class Strategy<Refusal> implements Service<Refusal> {
       const isFree = decider.compiled.refund !== undefined ||
         (environment.gates.length === 0 && !environment.store?.firstAttemptCost)
       if (!isFree) fiberScope(permit, fiber)
-      const admitted = isFree ? undefined : admission(environment, permit)
+      const admitted = isFree ? undefined : admission(permit)
       const issue = () => new Issued(this, decider, Duration.zero, Duration.zero)
       return admitted === undefined
         ? Effect.succeed(issue())

@@ -297,7 +297,7 @@ class Race {
   private admitted(sending: Sending): AnyEffect {
     const { index, permit } = sending
     return send({
-      admitted: admissionUntil(permit.environment, permit, index === 0 ? Infinity : this.deadlineAtMillis),
+      admitted: admissionUntil(permit, index === 0 ? Infinity : this.deadlineAtMillis),
       permit,
       sent: Effect.suspend(() => this.sent(sending)),
       refused: (error, cause) => index === 0 ? failAgain(error, cause) : this.refuse(sending, "gate"),
