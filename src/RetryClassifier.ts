@@ -240,17 +240,11 @@ const byDatabase: Reading = ({ _tag, cause, operation }) => {
 
 const withReason: Reading = (error) => {
   const reason = isObject(error.reason) ? error.reason : error
+  const { _tag, isRetryable } = reason
   const retryAfter = reason.retryAfter ?? hintMillis(answerOf(reason.http ?? {}), wallMillis)
-  switch (reason._tag) {
-    case "RateLimitExceeded":
-    case "RateLimitError":
-      return RetryInfo.throttled(retryAfter)
-    case "CircuitOpen":
-    case "CircuitHalfOpen":
-      return RetryInfo.make({ fault: "server", retryAfter })
-    default:
-      return byDatabase(reason) ?? byRetryable(error.isRetryable ?? reason.isRetryable, retryAfter)
-  }
+  if (_tag === "RateLimitExceeded" || _tag === "RateLimitError") return RetryInfo.throttled(retryAfter)
+  if (_tag === "CircuitOpen" || _tag === "CircuitHalfOpen") return RetryInfo.make({ fault: "server", retryAfter })
+  return byDatabase(reason) ?? byRetryable(error.isRetryable ?? isRetryable, retryAfter)
 }
 
 const platform: Reading = ({ reason }) => {
@@ -436,20 +430,10 @@ export const network: RetryClassifier = ofObject((error) => {
 })
 
 const byGrpcStatus = (status: number, error: unknown): RetryInfo.RetryInfo | undefined => {
-  switch (status) {
-    case 2:
-    case 10:
-    case 13:
-      return broken(get(error, "cause"), true)
-    case 4:
-      return RetryInfo.make({ safety: "Maybe", timeout: true })
-    case 8:
-      return codes.grpcTooLong.test(short(get(error, "details"))) ? undefined : throttled
-    case 14:
-      return RetryInfo.transient
-    default:
-      return undefined
-  }
+  if (status === 4) return RetryInfo.make({ safety: "Maybe", timeout: true })
+  if (status === 8) return codes.grpcTooLong.test(short(get(error, "details"))) ? undefined : throttled
+  if (status === 14) return RetryInfo.transient
+  return [2, 10, 13].includes(status) ? broken(get(error, "cause"), true) : undefined
 }
 
 /**

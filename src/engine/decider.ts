@@ -7,7 +7,7 @@ import type { Ask, Shortage } from "../RetryQuotaStore.ts"
 import { type Answer, type Compiled, isTimed, type Soon } from "./compiled.ts"
 import { type Delay, delayOf, type Failing, hintTooLong } from "./delay.ts"
 import { type Offer, Repetition, type Run } from "./run.ts"
-import { type AnyEffect, asking } from "./send.ts"
+import { asking } from "./send.ts"
 import { verdictOf } from "./verdict.ts"
 
 /** Continues with an answer, immediately if it is there. */
@@ -136,11 +136,6 @@ export class Decider implements Failing, Offer {
     return this.accepted === undefined || this.isInTime(this.delayMillis, this.untilMillis)
   }
 
-  /** Its retry is made. */
-  retries(): AnyEffect | undefined {
-    return this.run.retries(this)
-  }
-
   /** It ends the run. */
   stops(): Stop {
     return this.run.stops(this.reason, this.holdMillis)
@@ -231,7 +226,7 @@ export const decisionOf = (decider: Decider) =>
   chain<RetryDecision>(decider.answers(), (goes) => {
     const { run } = decider
     const stop = goes ? undefined : decider.stops()
-    const wait = stop === undefined ? decider.retries() : run.stopped(stop)
+    const wait = stop === undefined ? run.retries(decider) : run.stopped(stop)
     const decision = stop ?? run.retry!
     return wait === undefined ? decision : Effect.as(wait, decision)
   })

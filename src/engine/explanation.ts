@@ -7,7 +7,7 @@ import type { StopReason } from "../RetryDecision.ts"
 import type { Compiled } from "./compiled.ts"
 import { Decider } from "./decider.ts"
 import { CallEnvironment } from "./environment.ts"
-import { Run } from "./run.ts"
+import { FreeRun } from "./run.ts"
 
 /** Surroundings without a fiber: all random draws are the same, and time moves by the delays alone. */
 class DryEnvironment extends CallEnvironment {
@@ -20,13 +20,6 @@ class DryEnvironment extends CallEnvironment {
 
   override get nowMillis(): number {
     return this.elapsedMillis
-  }
-}
-
-/** A run whose quota has all tokens that it is asked for, and loses none. */
-class DryRun extends Run {
-  override pays(): boolean {
-    return true
   }
 }
 
@@ -46,7 +39,7 @@ type Outcome = { readonly delayMillis: number; readonly cost: number } | StopRea
 const decidedAt = ({ attempt, classifier, compiled, error }: FailingCall, draw: number): Outcome => {
   if (compiled.live !== undefined) return undefined
   const environment = new DryEnvironment(draw, classifier)
-  const run = new DryRun(environment)
+  const run = new FreeRun(environment)
   const decider = new Decider(compiled, run)
   for (;;) {
     run.record(error)

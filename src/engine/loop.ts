@@ -65,7 +65,7 @@ const follow = (loop: Loop, answer: Answer, cause: Cause.Cause<unknown>): AnyEff
 const obey = (loop: Loop, goes: boolean, cause: Cause.Cause<unknown>): AnyEffect => {
   const { decider, run } = loop
   if (!goes) return ending(decider, cause, loop.orElse)
-  const wait = decider.retries()
+  const wait = run.retries(decider)
   loop.delay = Duration.millis(decider.delayMillis)
   loop.next ??= () => sending(loop, current())
   return Effect.flatMap(after(wait, run.environment.clock.sleep(loop.delay)), loop.next)

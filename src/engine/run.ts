@@ -239,12 +239,15 @@ export class Run {
   }
 }
 
-/** What is repeated because it succeeds: no retry, so nothing pays and no observer is notified. */
-export class Repetition extends Run {
+/** A run that takes nothing from the quota. */
+export class FreeRun extends Run {
   override pays(): boolean {
     return true
   }
+}
 
+/** What is repeated because it succeeds: no retry, so nothing pays and no observer is notified. */
+export class Repetition extends FreeRun {
   override failed(value: unknown): undefined {
     this.record(value)
   }

@@ -219,7 +219,7 @@ class Fallback {
 
   charged(run: Run, own: Decider): Effect.Effect<unknown, unknown, unknown> | undefined {
     this.dueMillis = run.environment.nowMillis + own.delayMillis
-    return own.retries()
+    return run.retries(own)
   }
 
   private settles(hasSucceeded: boolean, fiber: AnyFiber): void {

@@ -299,6 +299,12 @@ const rows: ReadonlyArray<Row> = [
     throttlingCost: 1,
     longPolling: true
   }),
+  row<RetryPolicy.QuotaOptions>("RetryPolicy.withQuota", (options) => RetryPolicy.withQuota(options), {
+    cost: 1,
+    timeoutCost: 1,
+    throttlingCost: 1,
+    longPolling: true
+  }),
   row<RetryGrpc.PushbackOptions>("RetryGrpc.honorPushback", (options) => RetryGrpc.honorPushback(options), {
     atMost: 1,
     beyond: "stop"

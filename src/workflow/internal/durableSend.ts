@@ -59,7 +59,7 @@ class Deciding extends Decider {
   override decides(): Answer {
     return chain(super.decides(), (goes) => {
       this.run.goesOn = goes
-      const wait = goes ? this.retries() : undefined
+      const wait = goes ? this.run.retries(this) : undefined
       return wait === undefined ? false : Effect.as(wait, false)
     })
   }
