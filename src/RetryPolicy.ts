@@ -28,7 +28,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Random from "effect/Random"
 import type * as Schedule from "effect/Schedule"
-import { type Compiled, type Cost, free, type Limited, limitsOf, meet } from "./engine/compiled.ts"
+import { type Compiled, type Cost, dearest, free, limitsOf } from "./engine/compiled.ts"
 import { adjusted, capping, type Delay, type Failing, honoring, noDelay, spread } from "./engine/delay.ts"
 import { isNested } from "./engine/environment.ts"
 import { explained } from "./engine/explanation.ts"
@@ -224,7 +224,9 @@ const simple =
     Policy.extended(self, { tag, change })
 
 /** Bounds a policy by a limit: of two, the stricter applies. */
-const within = (limit: Partial<Limited>): Policy.Change => (compiled) => meet(compiled, { ...free, ...limit })
+const within = (name: "maxAttempts" | "deadlineMillis", limit: number): Policy.Change => (compiled) => ({
+  [name]: Math.min(compiled[name], limit)
+})
 
 /** What a policy requires, and brings along, that is made of these. */
 const requiredBy = (of: ReadonlyArray<Compiled>): Pick<Compiled, "gates" | "adaptive" | "services"> => ({
@@ -536,7 +538,7 @@ export const maxAttempts: {
 } = /* @__PURE__ */ Policy.combinator(
   "RetryPolicy.maxAttempts",
   "maxAttempts",
-  (check, attempts: number) => within({ maxAttempts: check.count("maxAttempts", attempts, 1) })
+  (check, attempts: number) => within("maxAttempts", check.count("maxAttempts", attempts, 1))
 )
 
 /**
@@ -645,7 +647,7 @@ export const deadline: {
 } = /* @__PURE__ */ Policy.combinator(
   "RetryPolicy.deadline",
   "deadline",
-  (check, limit: Duration.Input) => within({ deadlineMillis: check.positiveDuration("deadline", limit) })
+  (check, limit: Duration.Input) => within("deadlineMillis", check.positiveDuration("deadline", limit))
 )
 
 /**
@@ -728,7 +730,10 @@ const costOf = (check: Checks, options: QuotaOptions): Cost => {
  */
 export const quotaGated: PointFree<QuotaOptions, RetryQuota> = /* @__PURE__ */ Policy.options(
   "RetryPolicy.quotaGated",
-  (check, options: QuotaOptions) => within({ quota: costOf(check, options) })
+  (check, options: QuotaOptions) => {
+    const quota = costOf(check, options)
+    return (compiled) => ({ quota: dearest(compiled.quota, quota) })
+  }
 )
 
 /**
