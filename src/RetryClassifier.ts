@@ -27,6 +27,7 @@ import {
   isRepeatable,
   isRetryStatus,
   requestOf,
+  retryStatusOf,
   statusOf
 } from "./internal/classification/wire.ts"
 import { wallMillis } from "./internal/clock.ts"
@@ -193,7 +194,7 @@ const answered = (error: Opaque, repeatable?: boolean): RetryInfo.RetryInfo | un
   // Without a status it may be an event of a stream, or what an SDK makes of one.
   if (status === undefined && typeof error.type !== "string" && !isObject(error.error)) return undefined
   const answer = answerOf(error, status)
-  const kind = kindOf(answer, isRetryStatus)
+  const kind = kindOf(answer, retryStatusOf(() => requestOf(error), isRetryStatus))
   if (kind === undefined) return undefined
   const unsafe = repeatable === undefined ? codes.findCause(error, isUnrepeatable) : error
   const facts = infoOfKind(kind, status, repeatable ?? unsafe === undefined, () => isRedirected(unsafe))

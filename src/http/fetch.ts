@@ -222,6 +222,7 @@ const dropped = typeof FinalizationRegistry === "undefined"
  * | 408, 425, 429, a 5xx except 501, 505, 506, 508, 510, 511 | sent again |
  * | no connection, a broken one, no response in time | sent again |
  * | a POST or PATCH without `Idempotency-Key` that may have run | not sent again: only after a 425 or 429, or without a connection |
+ * | a 409 to a request with a key: one with the same key is in progress | sent again |
  * | a body that can be read once, such as a stream in `init` | sent once |
  * | retries end on a response | it is the result, whatever its status |
  * | retries end on an error | the promise rejects with it, unchanged |

@@ -116,6 +116,9 @@ const table: ReadonlyArray<
   ["a POST with a key in a list, 503", { method: "POST", body: "x", headers: Object.entries(key) }, 503, 3],
   ["a POST with a key in Headers, 503", { method: "POST", body: "x", headers: new Headers(key) }, 503, 3],
   ["a POST with a key, the connection breaks", { method: "POST", body: "x", headers: key }, reset, 3],
+  ["a POST with a key, 409", { method: "POST", body: "x", headers: key }, 409, 3],
+  ["a POST with a key, 422", { method: "POST", body: "x", headers: key }, 422, 1],
+  ["a POST, 409", { method: "POST", body: "x" }, 409, 1],
   ["a PUT of a form, 503", { method: "PUT", body: new URLSearchParams("a=1") }, 503, 3],
   ["a PUT of a blob, 503", { method: "PUT", body: new Blob(["x"]) }, 503, 3],
   ["a defect of the program", undefined, () => new RangeError("no"), 1]

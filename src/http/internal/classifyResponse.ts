@@ -10,9 +10,9 @@ import * as Hint from "../../internal/classification/hint.ts"
 import { hintOfValue } from "../../internal/classification/resource.ts"
 import {
   type Answer,
-  hasKey,
   isRedirected,
-  isRetryStatus as isWorthARetry
+  isRetryStatus as isWorthARetry,
+  retryStatusOf
 } from "../../internal/classification/wire.ts"
 import { wallMillis } from "../../internal/clock.ts"
 import * as Options from "../../internal/options.ts"
@@ -211,18 +211,10 @@ const isFromElsewhere = ({ request, url }: HttpClientResponse): boolean => {
   return asked.href !== url
 }
 
-/**
- * Whether the status is retryable. For a request with a key, 409 means that one with the same key is in progress, and
- * 422 that the key was used for another request. Source: draft-ietf-httpapi-idempotency-key-header.
- */
-const isWorthARetryOf =
-  (request: HttpClientRequest, { retryStatus }: ClassifierSettings) => (status: number): boolean =>
-    hasKey(request) && (status === 409 || status === 422) ? status === 409 : retryStatus(status)
-
 /** The facts of a response; none if it is not a failure. */
 const ofResponse = (settings: ClassifierSettings, response: HttpClientResponse): Info => {
   const { request, status } = response
-  const kind = kindOf(answerOf(response), isWorthARetryOf(request, settings))
+  const kind = kindOf(answerOf(response), retryStatusOf(() => request, settings.retryStatus))
   if (kind === undefined) {
     return status >= 500 ? Option.some(RetryInfo.make({ safety: "No", fault: "server" })) : Option.none()
   }

@@ -79,6 +79,14 @@ export const hasKey = ({ headers }: Request): boolean => {
   return typeof key === "string" && key.trim() !== ""
 }
 
+/**
+ * The retryable statuses of a request. With a key, 409 means that a send with the same key is in progress, and 422 that
+ * the key was used for another request. Source: draft-ietf-httpapi-idempotency-key-header.
+ */
+export const retryStatusOf =
+  (requestOf: () => Request | undefined, isRetry: (status: number) => boolean) => (status: number): boolean =>
+    (status === 409 || status === 422) && look(() => hasKey(requestOf()!)) ? status === 409 : isRetry(status)
+
 /** Whether a request can be sent twice, as far as it shows. */
 export const isRepeatable = (request: Request): boolean =>
   idempotentMethod.test(short(request.method)) || hasKey(request)
