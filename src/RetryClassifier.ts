@@ -19,17 +19,7 @@ import { databaseInfo } from "./internal/classification/databaseErrors.ts"
 import * as codes from "./internal/classification/errorCodes.ts"
 import * as GrpcHint from "./internal/classification/grpcHint.ts"
 import { hintMillis, retryAfterMillis } from "./internal/classification/hint.ts"
-import {
-  answerOf,
-  grpcStatusOf,
-  isAnswer,
-  isRedirected,
-  isRepeatable,
-  isRetryStatus,
-  requestOf,
-  retryStatusOf,
-  statusOf
-} from "./internal/classification/wire.ts"
+import * as wire from "./internal/classification/wire.ts"
 import { wallMillis } from "./internal/clock.ts"
 import { get, guarded, look, short } from "./internal/tryGet.ts"
 import * as RetryInfo from "./RetryInfo.ts"
@@ -120,7 +110,7 @@ export const vetoing: {
  * @category combinators
  * @since 0.1.0
  */
-export const followingCause = (self: RetryClassifier): RetryClassifier => followingCauseUntil(self, isAnswer)
+export const followingCause = (self: RetryClassifier): RetryClassifier => followingCauseUntil(self, wire.isAnswer)
 
 const followingCauseUntil = (self: RetryClassifier, ends: (error: unknown) => boolean): RetryClassifier => (error) => {
   let current = error
@@ -163,11 +153,11 @@ const safetyOf = (cause: unknown, repeatable: boolean): RetryInfo.Safety =>
 /** Whether an error shows a request that cannot be sent twice. */
 const isUnrepeatable = (error: unknown): boolean =>
   look(() => {
-    const request = requestOf(error)
-    return request !== undefined && !isRepeatable(request)
+    const request = wire.requestOf(error)
+    return request !== undefined && !wire.isRepeatable(request)
   }) === true
 
-const isClassified = (error: unknown): boolean => isAnswer(error) || Option.isSome(carried(error))
+const isClassified = (error: unknown): boolean => wire.isAnswer(error) || Option.isSome(carried(error))
 
 /** Whether an error says how safe it is to send the request of it again. */
 const isConclusive = (error: unknown): boolean => isClassified(error) || isUnrepeatable(error)
@@ -179,7 +169,7 @@ const cautious = (self: RetryClassifier): RetryClassifier => (error) => {
   if (info?.safety !== "Yes" || info.throttling) return found
   const first = codes.findCause(error, isConclusive)
   if (first === undefined || isClassified(first)) return found
-  return Option.some(RetryInfo.make({ ...info, safety: isRedirected(first) ? "Maybe" : safetyOf(error, false) }))
+  return Option.some(RetryInfo.make({ ...info, safety: wire.isRedirected(first) ? "Maybe" : safetyOf(error, false) }))
 }
 
 /** The facts of an exception while a request was sent or its response read, if the network or the caller is to blame. */
@@ -190,14 +180,14 @@ const broken = (cause: unknown, idempotent: boolean): RetryInfo.RetryInfo | unde
 
 /** The facts of the response that an error carries. By default, the error or a cause may show to what request. */
 const answered = (error: Opaque, repeatable?: boolean): RetryInfo.RetryInfo | undefined => {
-  const status = statusOf(error)
+  const status = wire.statusOf(error)
   // Without a status it may be an event of a stream, or what an SDK makes of one.
   if (status === undefined && typeof error.type !== "string" && !isObject(error.error)) return undefined
-  const answer = answerOf(error, status)
-  const kind = kindOf(answer, retryStatusOf(() => requestOf(error), isRetryStatus))
+  const answer = wire.answerOf(error, status)
+  const kind = kindOf(answer, wire.retryStatusOf(() => wire.requestOf(error), wire.isRetryStatus))
   if (kind === undefined) return undefined
   const unsafe = repeatable === undefined ? codes.findCause(error, isUnrepeatable) : error
-  const facts = infoOfKind(kind, status, repeatable ?? unsafe === undefined, () => isRedirected(unsafe))
+  const facts = infoOfKind(kind, status, repeatable ?? unsafe === undefined, () => wire.isRedirected(unsafe))
   return RetryInfo.make({ ...facts, retryAfter: hintMillis(answer, wallMillis) })
 }
 
@@ -221,7 +211,8 @@ const httpReasons = new Map<unknown, (reason: Opaque, idempotent: boolean) => Re
   ["EmptyBodyError", (reason, idempotent) => answered(reason, idempotent) ?? RetryInfo.notRetryable]
 ])
 
-const httpClient: Reading = ({ reason }) => httpReasons.get(reason?._tag)?.(reason, isRepeatable(reason.request ?? {}))
+const httpClient: Reading = ({ reason }) =>
+  httpReasons.get(reason?._tag)?.(reason, wire.isRepeatable(reason.request ?? {}))
 
 const byRetryable = (retryable: unknown, retryAfter: any): RetryInfo.RetryInfo | undefined => {
   if (retryable === true) return RetryInfo.make({ retryAfter })
@@ -242,7 +233,7 @@ const byDatabase: Reading = ({ _tag, cause, operation }) => {
 const withReason: Reading = (error) => {
   const reason = isObject(error.reason) ? error.reason : error
   const { _tag, isRetryable } = reason
-  const retryAfter = reason.retryAfter ?? hintMillis(answerOf(reason.http ?? {}), wallMillis)
+  const retryAfter = reason.retryAfter ?? hintMillis(wire.answerOf(reason.http ?? {}), wallMillis)
   if (_tag === "RateLimitExceeded" || _tag === "RateLimitError") return RetryInfo.throttled(retryAfter)
   if (_tag === "CircuitOpen" || _tag === "CircuitHalfOpen") return RetryInfo.make({ fault: "server", retryAfter })
   return byDatabase(reason) ?? byRetryable(error.isRetryable ?? isRetryable, retryAfter)
@@ -454,7 +445,7 @@ const byGrpcStatus = (status: number, error: unknown): RetryInfo.RetryInfo | und
  * @since 0.1.0
  */
 export const grpc: RetryClassifier = ofObject((error) => {
-  const status = grpcStatusOf(error)
+  const status = wire.grpcStatusOf(error)
   if (status === undefined) return undefined
   const pushback = GrpcHint.pushback(error)
   if (pushback === "stop") return RetryInfo.notRetryable

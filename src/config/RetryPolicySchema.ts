@@ -26,18 +26,7 @@ import * as SchemaTransformation from "effect/SchemaTransformation"
 import { Refusal } from "../internal/invalidField.ts"
 import { isRetryPolicy, type Json as LooseJson } from "../RetryPolicy.ts"
 import { read } from "./internal/policyReader.ts"
-import {
-  Amount,
-  count,
-  described,
-  documentOf,
-  expecting,
-  Factor,
-  maybe,
-  nested,
-  Share,
-  Time as DocumentTime
-} from "./internal/schemaFields.ts"
+import * as Fields from "./internal/schemaFields.ts"
 import type { Policy } from "./RetryPolicyJson.ts"
 
 /**
@@ -46,30 +35,30 @@ import type { Policy } from "./RetryPolicyJson.ts"
  * @category schemas
  * @since 0.1.0
  */
-export const Time = DocumentTime
+export const Time = Fields.Time
 
 const Jitter = Schema.Union([
   Schema.Literals(["none", "full", "equal"]),
-  Schema.Struct({ proportional: described(Share, "The share by which a delay varies to either side.") })
+  Schema.Struct({ proportional: Fields.described(Fields.Share, "The share by which a delay varies to either side.") })
 ]).annotate({ identifier: "Jitter", title: "How a delay is randomized" })
 
 const spreading = {
-  cap: maybe(Time, "The longest delay, not below the base. Default: none."),
-  jitter: maybe(Jitter, "How the delay is randomized. Default \"none\".")
+  cap: Fields.maybe(Time, "The longest delay, not below the base. Default: none."),
+  jitter: Fields.maybe(Jitter, "How the delay is randomized. Default \"none\".")
 }
 
-const base = described(Time, "The first delay.")
+const base = Fields.described(Time, "The first delay.")
 
 const JavaBackoff = Schema.Struct({
-  baseDelay: described(Time, "The first ceiling."),
-  maxBackoff: described(Time, "The highest ceiling.")
+  baseDelay: Fields.described(Time, "The first ceiling."),
+  maxBackoff: Fields.described(Time, "The highest ceiling.")
 })
 
 /** An object with one of the keys. */
 const oneKey = <S extends Schema.Struct.Fields>(fields: S, what: string) =>
   Schema.Struct(fields).check(
-    Schema.isMinProperties(1, expecting(`one ${what}`)),
-    Schema.isMaxProperties(1, expecting(`one ${what}`))
+    Schema.isMinProperties(1, Fields.expecting(`one ${what}`)),
+    Schema.isMaxProperties(1, Fields.expecting(`one ${what}`))
   )
 
 /** Another policy. */
@@ -80,51 +69,57 @@ const Several = Schema.NonEmptyArray(Another)
 const Source = Schema.Union([
   Schema.Literals(["immediate", "never"]),
   oneKey({
-    exponential: nested("base * factor^(n - 1) before retry n.", {
+    exponential: Fields.nested("base * factor^(n - 1) before retry n.", {
       base,
-      factor: maybe(Factor, "The growth factor of the delay. Default 2."),
+      factor: Fields.maybe(Fields.Factor, "The growth factor of the delay. Default 2."),
       ...spreading
     }),
-    linear: nested("base + increment * (n - 1) before retry n.", {
+    linear: Fields.nested("base + increment * (n - 1) before retry n.", {
       base,
-      increment: maybe(Time, "How much longer each further delay is. Default: the base."),
+      increment: Fields.maybe(Time, "How much longer each further delay is. Default: the base."),
       ...spreading
     }),
-    fibonacci: nested("1, 1, 2, 3, 5, ... times the base.", { base, ...spreading }),
-    fixed: nested("The same delay before every retry.", {
-      delay: described(Time, "The delay."),
+    fibonacci: Fields.nested("1, 1, 2, 3, 5, ... times the base.", { base, ...spreading }),
+    fixed: Fields.nested("The same delay before every retry.", {
+      delay: Fields.described(Time, "The delay."),
       jitter: spreading.jitter
     }),
-    decorrelated: nested("Between the base and three times the previous delay.", {
-      base: described(Time, "The least delay."),
-      cap: described(Time, "The longest delay, not below the base."),
-      additive: maybe(Schema.Boolean, "Adds the random part to the base. Default false.")
+    decorrelated: Fields.nested("Between the base and three times the previous delay.", {
+      base: Fields.described(Time, "The least delay."),
+      cap: Fields.described(Time, "The longest delay, not below the base."),
+      additive: Fields.maybe(Schema.Boolean, "Adds the random part to the base. Default false.")
     }),
-    "JavaV1.exponentialBackoff": maybe(JavaBackoff, "The delays of the AWS SDK for Java 1.x, without jitter."),
-    "JavaV1.fullJitterBackoff": maybe(JavaBackoff, "The delays of the AWS SDK for Java 1.x after ordinary failures."),
-    "JavaV1.equalJitterBackoff": maybe(JavaBackoff, "The delays of the AWS SDK for Java 1.x after throttles."),
-    "JavaScriptV2.backoff": nested("The delays of the AWS SDK for JavaScript 2.x.", {
-      base: maybe(Time, "The first ceiling. Default 100 milliseconds."),
-      addRetryAfter: maybe(Schema.Boolean, "Whether a server's hint is added to the delay. Default false."),
-      maxRetryAfter: maybe(Time, "The longest hint to add. Default 20 seconds.")
+    "JavaV1.exponentialBackoff": Fields.maybe(JavaBackoff, "The delays of the AWS SDK for Java 1.x, without jitter."),
+    "JavaV1.fullJitterBackoff": Fields.maybe(
+      JavaBackoff,
+      "The delays of the AWS SDK for Java 1.x after ordinary failures."
+    ),
+    "JavaV1.equalJitterBackoff": Fields.maybe(JavaBackoff, "The delays of the AWS SDK for Java 1.x after throttles."),
+    "JavaScriptV2.backoff": Fields.nested("The delays of the AWS SDK for JavaScript 2.x.", {
+      base: Fields.maybe(Time, "The first ceiling. Default 100 milliseconds."),
+      addRetryAfter: Fields.maybe(Schema.Boolean, "Whether a server's hint is added to the delay. Default false."),
+      maxRetryAfter: Fields.maybe(Time, "The longest hint to add. Default 20 seconds.")
     }),
-    "Kotlin.exponentialBackoffWithJitter": nested("The delays of the AWS SDK for Kotlin.", {
-      initialDelay: maybe(Time, "The first ceiling. Default 10 milliseconds, in retry behavior 2.1 50."),
-      scaleFactor: maybe(Factor, "The growth factor of the ceiling. Default 1.5, in retry behavior 2.1 2."),
-      jitter: maybe(Share, "The share of the ceiling that randomness may remove. Default 1."),
-      maxBackoff: maybe(
+    "Kotlin.exponentialBackoffWithJitter": Fields.nested("The delays of the AWS SDK for Kotlin.", {
+      initialDelay: Fields.maybe(Time, "The first ceiling. Default 10 milliseconds, in retry behavior 2.1 50."),
+      scaleFactor: Fields.maybe(
+        Fields.Factor,
+        "The growth factor of the ceiling. Default 1.5, in retry behavior 2.1 2."
+      ),
+      jitter: Fields.maybe(Fields.Share, "The share of the ceiling that randomness may remove. Default 1."),
+      maxBackoff: Fields.maybe(
         Schema.Union([Schema.Literal("Infinity"), Time]),
         "The highest ceiling. Default 20 seconds."
       ),
-      throttlingBaseDelay: maybe(Time, "The first ceiling after a throttle. Default 1 second."),
-      retryAfterMaxOvershoot: maybe(
+      throttlingBaseDelay: Fields.maybe(Time, "The first ceiling after a throttle. Default 1 second."),
+      retryAfterMaxOvershoot: Fields.maybe(
         Time,
         "In retry behavior 2.1, how far a server's hint may lengthen the delay. Default 5 seconds."
       ),
-      useNewRetries: maybe(Schema.Boolean, "The defaults of retry behavior 2.1. Default false.")
+      useNewRetries: Fields.maybe(Schema.Boolean, "The defaults of retry behavior 2.1. Default false.")
     }),
-    max: maybe(Several, "Retries while all would: the longest delay, the dearest cost."),
-    min: maybe(Several, "Retries while any would: the shortest delay, the cheapest cost.")
+    max: Fields.maybe(Several, "Retries while all would: the longest delay, the dearest cost."),
+    min: Fields.maybe(Several, "Retries while any would: the shortest delay, the cheapest cost.")
   }, "source of delays")
 ]).annotate({ identifier: "PolicySource", title: "Where the delays of a policy come from" })
 
@@ -139,10 +134,10 @@ const named = Schema.Literals([
 ])
 
 const Price = Schema.Struct({
-  cost: maybe(Amount, "Tokens that a retry takes. Default 5."),
-  timeoutCost: maybe(Amount, "Tokens that a retry after a timeout takes. Default: the cost."),
-  throttlingCost: maybe(Amount, "Tokens that a retry after a throttle takes. Default: the cost."),
-  longPolling: maybe(
+  cost: Fields.maybe(Fields.Amount, "Tokens that a retry takes. Default 5."),
+  timeoutCost: Fields.maybe(Fields.Amount, "Tokens that a retry after a timeout takes. Default: the cost."),
+  throttlingCost: Fields.maybe(Fields.Amount, "Tokens that a retry after a throttle takes. Default: the cost."),
+  longPolling: Fields.maybe(
     Schema.Boolean,
     "Whether a call that the quota refuses to retry is held for its delay before it fails. Default false."
   )
@@ -153,25 +148,25 @@ const beyond = Schema.Literals(["clamp", "stop"])
 const Combinator = Schema.Union([
   named,
   oneKey({
-    capped: maybe(Time, "The longest delay, after all previous steps."),
-    jittered: maybe(Jitter, "Randomizes every delay."),
-    honorRetryAfter: nested("Waits at least as long as the server asked.", {
-      atMost: maybe(Time, "The longest hint to follow. Default: no such bound."),
-      overshoot: maybe(Time, "How far a hint may lengthen the delay. Default 5 seconds, or none with atMost."),
-      beyond: maybe(beyond, "Whether a longer hint is cut or ends retrying. Default \"clamp\".")
+    capped: Fields.maybe(Time, "The longest delay, after all previous steps."),
+    jittered: Fields.maybe(Jitter, "Randomizes every delay."),
+    honorRetryAfter: Fields.nested("Waits at least as long as the server asked.", {
+      atMost: Fields.maybe(Time, "The longest hint to follow. Default: no such bound."),
+      overshoot: Fields.maybe(Time, "How far a hint may lengthen the delay. Default 5 seconds, or none with atMost."),
+      beyond: Fields.maybe(beyond, "Whether a longer hint is cut or ends retrying. Default \"clamp\".")
     }),
-    whenThrottled: maybe(Another, "The policy that applies after a throttle."),
-    concat: maybe(Another, "The policy that follows when this one stops."),
-    maxAttempts: maybe(count(1), "Attempts of a call, the first included."),
-    withMaxAttempts: maybe(count(1), "The same, in place of earlier limits."),
-    deadline: maybe(Time, "How long after the start of its call a retry may still begin."),
-    withDeadline: maybe(Time, "The same, in place of earlier limits."),
-    quotaGated: maybe(Price, "Pays for every retry from the quota."),
-    withQuota: maybe(Price, "The same, in place of earlier costs."),
-    requires: maybe(Schema.Literal("AdaptiveRateLimiter"), "Requires a gate, which holds back every send."),
-    "RetryGrpc.honorPushback": nested("Waits exactly as long as a gRPC server says.", {
-      atMost: maybe(Time, "The longest pushback to follow. Default 1 minute."),
-      beyond: maybe(beyond, "Whether a longer pushback is cut or ends retrying. Default \"stop\".")
+    whenThrottled: Fields.maybe(Another, "The policy that applies after a throttle."),
+    concat: Fields.maybe(Another, "The policy that follows when this one stops."),
+    maxAttempts: Fields.maybe(Fields.count(1), "Attempts of a call, the first included."),
+    withMaxAttempts: Fields.maybe(Fields.count(1), "The same, in place of earlier limits."),
+    deadline: Fields.maybe(Time, "How long after the start of its call a retry may still begin."),
+    withDeadline: Fields.maybe(Time, "The same, in place of earlier limits."),
+    quotaGated: Fields.maybe(Price, "Pays for every retry from the quota."),
+    withQuota: Fields.maybe(Price, "The same, in place of earlier costs."),
+    requires: Fields.maybe(Schema.Literal("AdaptiveRateLimiter"), "Requires a gate, which holds back every send."),
+    "RetryGrpc.honorPushback": Fields.nested("Waits exactly as long as a gRPC server says.", {
+      atMost: Fields.maybe(Time, "The longest pushback to follow. Default 1 minute."),
+      beyond: Fields.maybe(beyond, "Whether a longer pushback is cut or ends retrying. Default \"stop\".")
     })
   }, "combinator")
 ]).annotate({ identifier: "PolicyStep", title: "A combinator: its name, or its name and argument" })
@@ -199,7 +194,7 @@ export const Steps = Schema.TupleWithRest(Schema.Tuple([Source]), [Combinator]).
  * @since 0.1.0
  */
 export const Json = Schema.Struct({
-  steps: described(Steps, "A source of delays, then combinators in order.")
+  steps: Fields.described(Steps, "A source of delays, then combinators in order.")
 }).annotate({ identifier: "Policy", title: "A policy by its steps" })
 
 /**
@@ -271,4 +266,4 @@ export const RetryPolicyFromJson: Schema.decodeTo<Schema.declare<Policy>, typeof
  * @category getters
  * @since 0.1.0
  */
-export const toJsonSchema = (schema: Schema.Constraint): unknown => documentOf(schema)
+export const toJsonSchema = (schema: Schema.Constraint): unknown => Fields.documentOf(schema)

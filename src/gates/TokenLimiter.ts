@@ -25,13 +25,7 @@ import { watched } from "../internal/sharing.ts"
 import type { InvalidOption } from "../InvalidOption.ts"
 import type * as SendGate from "../SendGate.ts"
 import { GateService, serviceFrom } from "./internal/gate.ts"
-import {
-  CurrentEstimate,
-  type Estimate,
-  tokenKind,
-  type TokenLimitExceeded,
-  validEstimate
-} from "./internal/tokenGate.ts"
+import * as Gate from "./internal/tokenGate.ts"
 
 export { CurrentEstimate, type Estimate, TokenLimitExceeded } from "./internal/tokenGate.ts"
 
@@ -87,7 +81,7 @@ export interface Options {
   /**
    * The usage of a call without an estimate, until some have ended. Default 1,000 input tokens and 1,000 output tokens.
    */
-  readonly estimate?: Estimate | undefined
+  readonly estimate?: Gate.Estimate | undefined
   /** Reads the usage from the value of a success, or a part of a stream. If it throws, none. Default {@link usageOf}. */
   readonly usage?: ((value: unknown) => Usage | undefined) | undefined
   /** What a send does without enough tokens. Default `"wait"`. */
@@ -136,7 +130,7 @@ export interface State {
  */
 export interface Service {
   /** Holds sends back. */
-  readonly gate: SendGate.SendGate<TokenLimitExceeded>
+  readonly gate: SendGate.SendGate<Gate.TokenLimitExceeded>
   /** The limiter's current state. */
   readonly state: Effect.Effect<State>
 }
@@ -168,12 +162,12 @@ export class TokenLimiter extends GateService<TokenLimiter, Service>()("effect-r
  * @since 0.1.0
  */
 export const estimate: {
-  (estimate: Estimate): <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
-  <A, E, R>(self: Effect.Effect<A, E, R>, estimate: Estimate): Effect.Effect<A, E, R>
+  (estimate: Gate.Estimate): <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+  <A, E, R>(self: Effect.Effect<A, E, R>, estimate: Gate.Estimate): Effect.Effect<A, E, R>
 } = /* @__PURE__ */ dual(
   2,
-  <A, E, R>(self: Effect.Effect<A, E, R>, estimate: Estimate): Effect.Effect<A, E, R> =>
-    Effect.provideService(self, CurrentEstimate, validEstimate(checks("TokenLimiter.estimate"), estimate))
+  <A, E, R>(self: Effect.Effect<A, E, R>, estimate: Gate.Estimate): Effect.Effect<A, E, R> =>
+    Effect.provideService(self, Gate.CurrentEstimate, Gate.validEstimate(checks("TokenLimiter.estimate"), estimate))
 )
 
 /**
@@ -219,7 +213,7 @@ export const usageOf: (value: unknown) => Usage | undefined = Facts.usageOf
  */
 export const make = (options?: Options): Effect.Effect<Service> => making(options)
 
-const making = (options: Options = {}) => serviceFrom(tokenKind, options)
+const making = (options: Options = {}) => serviceFrom(Gate.tokenKind, options)
 
 const makeShared = (options?: Options) =>
   watched("TokenLimiter", making(options), ({ gate }, clock) => gate.remainingShare(monotonicMillis(clock)))

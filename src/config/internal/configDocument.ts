@@ -1,15 +1,7 @@
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import { compiledOf } from "../../engine/policy/policy.ts"
-import {
-  type Fields,
-  isObject,
-  type Path,
-  pathText,
-  type Refusal,
-  refuse,
-  rejectUnknownKeys
-} from "../../internal/invalidField.ts"
+import * as Invalid from "../../internal/invalidField.ts"
 import type { AnyContext } from "../../internal/shared.ts"
 import type { StoreOptions } from "../../quota/internal/memoryStore.ts"
 import * as RetryPolicy from "../../RetryPolicy.ts"
@@ -40,28 +32,28 @@ export interface Document {
 
 const maxResources = 10_000
 
-const isOff = (input: unknown, path: Path): boolean =>
+const isOff = (input: unknown, path: Invalid.Path): boolean =>
   input === undefined || input === "on" || input === "off"
     ? input === "off"
-    : refuse(path, input, `"on" or "off"`)
+    : Invalid.refuse(path, input, `"on" or "off"`)
 
-const object = (input: unknown, path: Path, expected = "an object"): Fields =>
-  input === undefined ? {} : isObject(input) ? input : refuse(path, input, expected)
+const object = (input: unknown, path: Invalid.Path, expected = "an object"): Invalid.Fields =>
+  input === undefined ? {} : Invalid.isObject(input) ? input : Invalid.refuse(path, input, expected)
 
-const part = (key: string, input: unknown, path: Path, context: AnyContext) => {
+const part = (key: string, input: unknown, path: Invalid.Path, context: AnyContext) => {
   if (input === undefined) return undefined
   const { check, keys } = sections[key]!
   const fields = below(input, keys, path)
   return { options: made(() => check(fields, path, context), path, input), json: JSON.stringify(input) }
 }
 
-const entry = (input: unknown, path: Path, offForAll: boolean, context: AnyContext): Entry => {
+const entry = (input: unknown, path: Invalid.Path, offForAll: boolean, context: AnyContext): Entry => {
   const fields = object(input, path)
-  rejectUnknownKeys(fields, ["retries", "policy", ...Object.keys(sections)], path)
+  Invalid.rejectUnknownKeys(fields, ["retries", "policy", ...Object.keys(sections)], path)
   const asked = policyAt(fields["policy"] ?? {}, [...path, "policy"])
   const needed = { ...fields, limiter: fields["limiter"] ?? (compiledOf(asked).adaptive ? {} : undefined) }
   const parts = Object.fromEntries(
-    Object.keys(sections).map((key) => [key, part(key, (needed as Fields)[key], [...path, key], context)])
+    Object.keys(sections).map((key) => [key, part(key, (needed as Invalid.Fields)[key], [...path, key], context)])
   )
   const hedge = parts["hedge"]?.options as HedgeSection | undefined
   const policy = bounded(
@@ -83,19 +75,19 @@ const entry = (input: unknown, path: Path, offForAll: boolean, context: AnyConte
 
 /** Whether a document says nothing of attempts: those of a default are no request. */
 const isOpen = (input: unknown): boolean =>
-  input === undefined || (isObject(input) && !("maxAttempts" in input) && !("steps" in input))
+  input === undefined || (Invalid.isObject(input) && !("maxAttempts" in input) && !("steps" in input))
 
 /** The policy, at most as much as code allows. One that asks for more by number is refused, not cut. */
 const bounded = (
   { attempts, leastMillis, unsafe }: Ceiling,
   policy: Policy,
   { hedges, isOpen }: { readonly hedges: number; readonly isOpen: boolean },
-  path: Path
+  path: Invalid.Path
 ): Policy => {
   const { maxAttempts } = RetryPolicy.limits(policy)
   const asked = isOpen || maxAttempts === Infinity ? 1 : maxAttempts
   if (asked > attempts) {
-    refuse(
+    Invalid.refuse(
       [...path, "policy"],
       maxAttempts,
       `a policy of at most ${attempts} attempts, which RetryConfig.atMost changes`
@@ -103,7 +95,7 @@ const bounded = (
   }
   if (asked * (1 + hedges) > attempts) {
     const expected = `at most ${Math.floor(attempts / asked) - 1}, so that a call has at most ${attempts} sends`
-    refuse([...path, "hedge", "atMost"], hedges, `${expected}, which RetryConfig.atMost changes`)
+    Invalid.refuse([...path, "hedge", "atMost"], hedges, `${expected}, which RetryConfig.atMost changes`)
   }
   const most = Math.floor(attempts / (1 + hedges))
   const limited = maxAttempts > most ? RetryPolicy.maxAttempts(policy, most) : policy
@@ -114,29 +106,36 @@ const bounded = (
 }
 
 /** A quota that cannot pay for a single retry would silently switch retries off. */
-const affordable = (policy: Policy, quota: { readonly capacity: number } | undefined, path: Path): void => {
+const affordable = (policy: Policy, quota: { readonly capacity: number } | undefined, path: Invalid.Path): void => {
   const cost = RetryPolicy.limits(policy).quota?.cost ?? 0
   const capacity = quota?.capacity ?? 500
-  if (cost > capacity) refuse([...path, "quota", "capacity"], capacity, `at least ${cost}, the cost of a retry`)
+  if (cost > capacity) Invalid.refuse([...path, "quota", "capacity"], capacity, `at least ${cost}, the cost of a retry`)
 }
 
 /** A step that pays, perhaps of a policy inside another, whose limits do not show it. */
 const paying = /"(?:quotaGated|withQuota)"/
 
 /** The place of the quota, if nothing is taken from it. */
-const unpaidAt = (path: Path, quota: StoreOptions | undefined, policy: Policy, input: unknown): string | undefined => {
+const unpaidAt = (
+  path: Invalid.Path,
+  quota: StoreOptions | undefined,
+  policy: Policy,
+  input: unknown
+): string | undefined => {
   if (quota === undefined || quota.firstAttemptCost > 0 || RetryPolicy.limits(policy).quota !== undefined) {
     return undefined
   }
-  return paying.test(JSON.stringify(input)) ? undefined : path.reduce(pathText, "")
+  return paying.test(JSON.stringify(input)) ? undefined : path.reduce(Invalid.pathText, "")
 }
 
 const document = (json: unknown, context: AnyContext): Document => {
-  if (!isObject(json)) return refuse([], json, "an object with resources")
-  rejectUnknownKeys(json, ["$schema", "retries", "default", "resources"], [])
+  if (!Invalid.isObject(json)) return Invalid.refuse([], json, "an object with resources")
+  Invalid.rejectUnknownKeys(json, ["$schema", "retries", "default", "resources"], [])
   const offForAll = isOff(json["retries"], ["retries"])
   const resources = Object.entries(object(json["resources"], ["resources"], "an object with a key for each resource"))
-  if (resources.length > maxResources) refuse(["resources"], resources.length, `at most ${maxResources} resources`)
+  if (resources.length > maxResources) {
+    Invalid.refuse(["resources"], resources.length, `at most ${maxResources} resources`)
+  }
   return {
     others: entry(json["default"], ["default"], offForAll, context),
     resources: new Map(resources.map(([name, input]) => [name, entry(input, ["resources", name], offForAll, context)]))
@@ -144,5 +143,5 @@ const document = (json: unknown, context: AnyContext): Document => {
 }
 
 /** The document from its JSON, or what is wrong with it. */
-export const documentOf = (json: unknown, context: AnyContext): Document | Refusal =>
+export const documentOf = (json: unknown, context: AnyContext): Document | Invalid.Refusal =>
   reading(json, () => document(json, context))

@@ -7,15 +7,7 @@ import { ResizableStore, type StoreOptions, validStore } from "../../quota/inter
 import { ReplaceableStore } from "../../quota/internal/replaceableStore.ts"
 import * as RetryQuota from "../../RetryQuota.ts"
 import type { RetryQuotaStore } from "../../RetryQuotaStore.ts"
-import {
-  CurrentFleet,
-  fallbackOptions,
-  type Fleet,
-  type FleetOptions,
-  fleetOptions,
-  fleetOptionsOf,
-  type Owner
-} from "./fleetStores.ts"
+import * as Fleet from "./fleetStores.ts"
 import { below, made } from "./policyReader.ts"
 import type { Part } from "./resourcePart.ts"
 
@@ -23,11 +15,11 @@ import type { Part } from "./resourcePart.ts"
 export interface Shareable<Options> {
   readonly options: Options
   /** How it is shared; `undefined` if the process has its own. */
-  readonly shared: FleetOptions | undefined
+  readonly shared: Fleet.FleetOptions | undefined
 }
 
 /** Reads a section: its own options, and below `redis` how it is shared. */
-export const shareable = <Options>(section: keyof typeof fleetOptionsOf, validated: (own: object) => Options) =>
+export const shareable = <Options>(section: keyof typeof Fleet.fleetOptionsOf, validated: (own: object) => Options) =>
 (
   { redis, ...own }: { readonly [key: string]: unknown },
   path: Path,
@@ -36,20 +28,20 @@ export const shareable = <Options>(section: keyof typeof fleetOptionsOf, validat
   const options = validated(own)
   if (redis === undefined) return { options, shared: undefined }
   const at = [...path, "redis"]
-  const input = below(redis, Object.keys({ ...fleetOptions, ...fleetOptionsOf[section] }), at)
-  if (input["fallback"] !== undefined) below(input["fallback"], Object.keys(fallbackOptions), [...at, "fallback"])
+  const input = below(redis, Object.keys({ ...Fleet.fleetOptions, ...Fleet.fleetOptionsOf[section] }), at)
+  if (input["fallback"] !== undefined) below(input["fallback"], Object.keys(Fleet.fallbackOptions), [...at, "fallback"])
   // Which processes would share it is not said by a default: each resource has its own.
   if (path[0] === "default" && input["name"] !== undefined) {
     refuse([...at, "name"], input["name"], "left out of the default: each resource has its own")
   }
-  const fleet = Context.get(context, CurrentFleet)
+  const fleet = Context.get(context, Fleet.CurrentFleet)
   return fleet === undefined
     ? refuse(at, redis, "left out, or the program has to provide RetryConfigRedis.layer")
     : { options, shared: made(() => fleet[section].check(own, input), at, redis) }
 }
 
 /** What makes shared parts. A document that has any is refused without it. */
-export const fleetOf = ({ context }: Owner): Fleet => Context.get(context, CurrentFleet)!
+export const fleetOf = ({ context }: Fleet.Owner): Fleet.Fleet => Context.get(context, Fleet.CurrentFleet)!
 
 const ownQuota: Shareable<StoreOptions> = { options: /* @__PURE__ */ validStore({}), shared: undefined }
 
@@ -60,9 +52,9 @@ export class QuotaPart implements Part {
   private readonly service: RetryQuota.Service
   /** The tokens, if they are in the memory of the process. */
   memory: ResizableStore | undefined = undefined
-  private shared: ReturnType<Fleet["quota"]["join"]> | undefined = undefined
+  private shared: ReturnType<Fleet.Fleet["quota"]["join"]> | undefined = undefined
 
-  constructor(input = ownQuota, private readonly owner: Owner) {
+  constructor(input = ownQuota, private readonly owner: Fleet.Owner) {
     this.store = new ReplaceableStore(this.placed(input, Context.get(owner.context, Clock.Clock)))
     this.service = RetryQuota.fromStore(this.store)
   }

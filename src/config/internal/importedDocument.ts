@@ -1,14 +1,6 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import {
-  errorOf,
-  type Fields,
-  isObject,
-  type Path,
-  Refusal,
-  refuse,
-  rejectUnknownKeys
-} from "../../internal/invalidField.ts"
+import * as Invalid from "../../internal/invalidField.ts"
 import { get, short } from "../../internal/tryGet.ts"
 import type { InvalidOption } from "../../InvalidOption.ts"
 import * as RetryClassifier from "../../RetryClassifier.ts"
@@ -21,7 +13,9 @@ export const importing =
       try {
         return Effect.succeed(read(new Place(json)))
       } catch (error) {
-        return error instanceof Refusal ? Effect.fail(errorOf(error, constructorName)) : Effect.die(error)
+        return error instanceof Invalid.Refusal
+          ? Effect.fail(Invalid.errorOf(error, constructorName))
+          : Effect.die(error)
       }
     })
 
@@ -36,10 +30,10 @@ const inCamel = (snake: string): string => snake.replace(/_(\w)/g, (_, letter: s
 
 /** A value of a document, and where it is. Each reader refuses what it does not expect; some have a default. */
 export class Place {
-  constructor(readonly value: unknown, readonly path: Path = []) {}
+  constructor(readonly value: unknown, readonly path: Invalid.Path = []) {}
 
   refuse(expected: string): never {
-    return refuse(this.path, this.value, expected)
+    return Invalid.refuse(this.path, this.value, expected)
   }
 
   /** What is at a key of the object, in either spelling. */
@@ -51,7 +45,7 @@ export class Place {
 
   /** The object, which may have only these keys. */
   only(names: ReadonlyArray<string>): this {
-    rejectUnknownKeys(this.fields, [...names, ...names.map(inCamel)], this.path)
+    Invalid.rejectUnknownKeys(this.fields, [...names, ...names.map(inCamel)], this.path)
     return this
   }
 
@@ -98,8 +92,8 @@ export class Place {
     return millis > 0 ? millis : this.refuse("a duration above 0")
   }
 
-  private get fields(): Fields {
-    return isObject(this.value) ? this.value : this.refuse("an object")
+  private get fields(): Invalid.Fields {
+    return Invalid.isObject(this.value) ? this.value : this.refuse("an object")
   }
 }
 

@@ -1,17 +1,4 @@
-import {
-  type Answer,
-  changed,
-  type Compiled,
-  free,
-  isTimed,
-  join,
-  type Limit,
-  limitsOf,
-  meet,
-  sequence,
-  type Source,
-  type Surrounding
-} from "../compiled.ts"
+import * as Compiling from "../compiled.ts"
 import { chain, Decider } from "../decider.ts"
 import type { Failing } from "../delay.ts"
 import { costOf } from "../verdict.ts"
@@ -24,7 +11,7 @@ interface Votes {
 }
 
 /** What a retry of a policy may take from the quota after the last failure, also by policies inside it. */
-const priceOf = ({ compiled, run }: Decider): number => costOf(limitsOf(compiled).quota, run.info)
+const priceOf = ({ compiled, run }: Decider): number => costOf(Compiling.limitsOf(compiled).quota, run.info)
 
 /**
  * Asks all of them, even if one has stopped: each counts every failure. Once the answer is certain, the others wait for no
@@ -35,12 +22,12 @@ const votes = (
   rank: (price: number) => number,
   isCertain: (votes: Votes) => boolean,
   counted: (votes: Votes) => boolean
-): Answer => {
+): Compiling.Answer => {
   const so: Votes = { going: [], stopped: [] }
   const asked = deciders
     .filter((decider) => decider.counts() || so.stopped.push(decider) === 0)
     .sort((one, other) => rank(priceOf(one)) - rank(priceOf(other)))
-  const from = (index: number): Answer => {
+  const from = (index: number): Compiling.Answer => {
     const decider = asked[index]
     if (decider === undefined) return counted(so)
     decider.isIdle = isCertain(so)
@@ -54,11 +41,11 @@ const votes = (
 }
 
 /** Their deadlines count from where the policy around them begins. */
-const within = (around: Surrounding, compiled: Compiled): Decider =>
+const within = (around: Compiling.Surrounding, compiled: Compiling.Compiled): Decider =>
   new Decider(compiled, around.run, around.startMillis, around.deadlineAtMillis)
 
 /** It has seen all failures since this many, also those that others were chosen to decide about. */
-const caughtUp = (around: Surrounding, decider: Decider, begun = 0): Decider => {
+const caughtUp = (around: Compiling.Surrounding, decider: Decider, begun = 0): Decider => {
   const missed = Math.max(0, around.attempt - 1 - begun - decider.attempt)
   decider.attempt += missed
   decider.step += missed
@@ -66,7 +53,7 @@ const caughtUp = (around: Surrounding, decider: Decider, begun = 0): Decider => 
 }
 
 /** Point by point: `max` is all of them, the longest and the dearest; `min` any of them, the shortest and the cheapest. */
-export const joining = (op: "max" | "min", of: ReadonlyArray<Compiled>): Source => ({
+export const joining = (op: "max" | "min", of: ReadonlyArray<Compiling.Compiled>): Compiling.Source => ({
   begin: (around) => {
     const deciders = of.map((compiled) => within(around, compiled))
     const isMax = op === "max"
@@ -93,26 +80,26 @@ export const joining = (op: "max" | "min", of: ReadonlyArray<Compiled>): Source 
       })
     }
   },
-  isTimed: of.some(isTimed),
-  limited: of.map(limitsOf).reduce(op === "max" ? meet : join),
-  lifted: (limit) => joining(op, of.map((compiled) => changed(compiled, replacing(limit))))
+  isTimed: of.some(Compiling.isTimed),
+  limited: of.map(Compiling.limitsOf).reduce(op === "max" ? Compiling.meet : Compiling.join),
+  lifted: (limit) => joining(op, of.map((compiled) => Compiling.changed(compiled, replacing(limit))))
 })
 
 /** A limit, or none, in place of those of a policy, and of the policies inside that it holds for as a whole. */
 export const replacing =
-  <Name extends Limit>(name: Name, limit: (typeof free)[Name] = free[name]) =>
-  ({ source }: Compiled): Partial<Compiled> => {
+  <Name extends Compiling.Limit>(name: Name, limit: (typeof Compiling.free)[Name] = Compiling.free[name]) =>
+  ({ source }: Compiling.Compiled): Partial<Compiling.Compiled> => {
     const inside = typeof source === "function" ? undefined : source.lifted?.(name)
     return { [name]: limit, ...inside && { source: inside } }
   }
 
 /** Does what one of them decides. Others may follow it with more attempts. */
 const obeying = (
-  around: Surrounding,
+  around: Compiling.Surrounding,
   decider: Decider,
   more = 0,
-  stopped?: () => Answer | undefined
-): Answer => {
+  stopped?: () => Compiling.Answer | undefined
+): Compiling.Answer => {
   decider.isIdle = around.isIdle
   return chain(decider.decides(), (goes) => {
     if (!goes) return stopped?.() ?? around.refuses(decider.reason, decider.holdMillis)
@@ -122,13 +109,13 @@ const obeying = (
 }
 
 /** One, then the other: it begins with the failure that ended the one before. */
-export const following = (first: Compiled, second: Compiled): Source => ({
+export const following = (first: Compiling.Compiled, second: Compiling.Compiled): Compiling.Source => ({
   begin: (around) => {
     let decider = within(around, first)
     let isLast = false
     let begun = 0
-    const next = (): Answer =>
-      obeying(around, caughtUp(around, decider, begun), isLast ? 0 : limitsOf(second).maxAttempts - 1, () => {
+    const next = (): Compiling.Answer =>
+      obeying(around, caughtUp(around, decider, begun), isLast ? 0 : Compiling.limitsOf(second).maxAttempts - 1, () => {
         // One that only does not wait for tokens has not ended.
         if (isLast || (around.isIdle && decider.reason === "quota-exhausted")) return undefined
         isLast = true
@@ -139,17 +126,17 @@ export const following = (first: Compiled, second: Compiled): Source => ({
       })
     return next
   },
-  isTimed: isTimed(first),
-  limited: sequence(limitsOf(first), limitsOf(second))
+  isTimed: Compiling.isTimed(first),
+  limited: Compiling.sequence(Compiling.limitsOf(first), Compiling.limitsOf(second))
 })
 
 /** How many policies a choice remembers: of more, the one chosen first begins again. */
 const maxChosen = 100
 
 /** The one that each failure chooses. */
-export const choosing = (compiledFor: (failing: Failing) => Compiled): Source => ({
+export const choosing = (compiledFor: (failing: Failing) => Compiling.Compiled): Compiling.Source => ({
   begin: (around) => {
-    const deciders = new Map<Compiled, Decider>()
+    const deciders = new Map<Compiling.Compiled, Decider>()
     return () => {
       const compiled = compiledFor(around)
       const decider = deciders.get(compiled) ?? within(around, compiled)
@@ -166,7 +153,7 @@ export const choosing = (compiledFor: (failing: Failing) => Compiled): Source =>
     }
   },
   lifted: (limit) => {
-    const lifted = remembering((compiled: Compiled) => changed(compiled, replacing(limit)))
+    const lifted = remembering((compiled: Compiling.Compiled) => Compiling.changed(compiled, replacing(limit)))
     return choosing((failing) => lifted(compiledFor(failing)))
   }
 })

@@ -8,12 +8,7 @@ import { infoOfKind, kindOf } from "../../internal/classification/answer.ts"
 import * as codes from "../../internal/classification/errorCodes.ts"
 import * as Hint from "../../internal/classification/hint.ts"
 import { hintOfValue } from "../../internal/classification/resource.ts"
-import {
-  type Answer,
-  isRedirected,
-  isRetryStatus as isWorthARetry,
-  retryStatusOf
-} from "../../internal/classification/wire.ts"
+import * as wire from "../../internal/classification/wire.ts"
 import { wallMillis } from "../../internal/clock.ts"
 import * as Options from "../../internal/options.ts"
 import { firstFound, get, look, short } from "../../internal/tryGet.ts"
@@ -75,7 +70,7 @@ export type HintReader = (response: HttpClientResponse, nowMillis: number) => Du
 const maxHintMillis = 86_400_000
 
 /** The answer in a response. */
-export const answerOf = (response: HttpClientResponse): Answer => ({
+export const answerOf = (response: HttpClientResponse): wire.Answer => ({
   status: response.status,
   header: (name) => response.headers[name],
   bodies: () => [get(response, "data")]
@@ -182,7 +177,7 @@ const notRetryable: Info = Option.some(RetryInfo.notRetryable)
  * @category getters
  * @since 0.1.0
  */
-export const isRetryStatus: (status: number) => boolean = isWorthARetry
+export const isRetryStatus: (status: number) => boolean = wire.isRetryStatus
 
 const isFunction = (u: unknown): boolean => typeof u === "function"
 
@@ -214,11 +209,11 @@ const isFromElsewhere = ({ request, url }: HttpClientResponse): boolean => {
 /** The facts of a response; none if it is not a failure. */
 const ofResponse = (settings: ClassifierSettings, response: HttpClientResponse): Info => {
   const { request, status } = response
-  const kind = kindOf(answerOf(response), retryStatusOf(() => request, settings.retryStatus))
+  const kind = kindOf(answerOf(response), wire.retryStatusOf(() => request, settings.retryStatus))
   if (kind === undefined) {
     return status >= 500 ? Option.some(RetryInfo.make({ safety: "No", fault: "server" })) : Option.none()
   }
-  const isMoved = () => isRedirected(response) || isFromElsewhere(response)
+  const isMoved = () => wire.isRedirected(response) || isFromElsewhere(response)
   return Option.some(RetryInfo.make({
     ...infoOfKind(kind, status, isRepeatable(request), isMoved),
     retryAfter: kind === "final" ? undefined : readHint(settings.hints, response, wallMillis())

@@ -2,13 +2,7 @@ import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
 import { fleetOptionsOf } from "../../config/internal/fleetStores.ts"
 import type * as CoolDown from "../../gates/CoolDown.ts"
-import {
-  CoolDownGate,
-  type CoolDownOptions,
-  type Peers,
-  serviceOf,
-  validated as validGate
-} from "../../gates/internal/coolDownGate.ts"
+import * as Gate from "../../gates/internal/coolDownGate.ts"
 import { checksOf } from "../../internal/checks.ts"
 import { type Inputs, readOptions } from "../../internal/options.ts"
 import { anytime, type Connect, type Exchange, numberOf, RegularTopic, scriptOf } from "./exchange.ts"
@@ -95,7 +89,7 @@ export const coolDownReplyOf = (answer: unknown): CoolDownReply | undefined => {
 /**
  * What a process reports to the others about one resource, and asks about it.
  */
-class CoolDownClient extends RegularTopic<CoolDownGate, CoolDownSettings, CoolDownReply> implements Peers {
+class CoolDownClient extends RegularTopic<Gate.CoolDownGate, CoolDownSettings, CoolDownReply> implements Gate.Peers {
   /** Whether this process would open the resource. */
   isAsked = false
   /** Whether it may, once. */
@@ -196,7 +190,7 @@ class CoolDownClient extends RegularTopic<CoolDownGate, CoolDownSettings, CoolDo
   }
 }
 
-type Valid = ValidGate<CoolDownOptions, CoolDownSettings>
+type Valid = ValidGate<Gate.CoolDownOptions, CoolDownSettings>
 
 /** The options of a shared cool-down, with their defaults, checked. */
 export const validated = (
@@ -205,7 +199,7 @@ export const validated = (
   const check = checksOf("CoolDownRedis.make", options)
   const { key, name, times } = validShared(check, options, "cool-down:")
   const { lookIntervalMillis: lookMillis } = readOptions(check, fleetOptionsOf.coolDown, options)
-  const gate = validGate(options, check)
+  const gate = Gate.validated(options, check)
   const { atMostMillis, probeTimeMillis: probeMillis } = gate
   return { name, gate, terms: { settings: { key, probeMillis, atMostMillis }, lookMillis, ...times } }
 }
@@ -216,6 +210,6 @@ export const joined = joining("cool-down", CoolDownClient)
 /** Makes a shared cool-down. */
 export const over = (valid: Valid, connect: Connect) =>
   Effect.flatMap(Random.Random, (random) => {
-    const gate = new CoolDownGate(valid.gate, random)
-    return Effect.as(joined(gate, valid, connect), serviceOf(gate))
+    const gate = new Gate.CoolDownGate(valid.gate, random)
+    return Effect.as(joined(gate, valid, connect), Gate.serviceOf(gate))
   })

@@ -1,14 +1,7 @@
 import * as Effect from "effect/Effect"
 import { fleetOptionsOf } from "../../config/internal/fleetStores.ts"
 import type * as AdaptiveRateLimiter from "../../gates/AdaptiveRateLimiter.ts"
-import {
-  AdaptiveGate,
-  type AdaptiveOptions,
-  initial,
-  type RateLimitExceeded,
-  serviceOf,
-  validated as validGate
-} from "../../gates/internal/adaptiveGate.ts"
+import * as Gate from "../../gates/internal/adaptiveGate.ts"
 import { checksOf } from "../../internal/checks.ts"
 import { withMillis } from "../../internal/clock.ts"
 import * as Cubic from "../../internal/math/cubic.ts"
@@ -156,15 +149,15 @@ export const limiterReplyOf = (answer: unknown): LimiterReply | undefined => {
 }
 
 /** The gate of a limiter whose rate is a share of a fleet's. Without Redis it continues by its own throttles. */
-export class SharedAdaptiveGate extends AdaptiveGate {
+export class SharedAdaptiveGate extends Gate.AdaptiveGate {
   /** The other processes of the fleet. */
   peers: LimiterClient | undefined = undefined
   /** The curve of the fleet as this process knows it, when it was cut, and the share of this process. */
   private fleet = { cuts: 0, lastMaxRate: 0, cutAtMillis: -Infinity, share: 1 }
   private cubic: Cubic.CubicConfig
 
-  constructor(options: AdaptiveOptions, nowMillis: number) {
-    super(options, initial(options, nowMillis))
+  constructor(options: Gate.AdaptiveOptions, nowMillis: number) {
+    super(options, Gate.initial(options, nowMillis))
     this.cubic = options.cubic
   }
 
@@ -191,7 +184,7 @@ export class SharedAdaptiveGate extends AdaptiveGate {
     this.waiters?.wakeHead()
   }
 
-  override change(options: AdaptiveOptions): void {
+  override change(options: Gate.AdaptiveOptions): void {
     this.cubic = options.cubic
     super.change({ ...options, cubic: this.ownCubic })
   }
@@ -209,7 +202,7 @@ export class SharedAdaptiveGate extends AdaptiveGate {
     return { ...cubic, scaleConstant: cubic.scaleConstant * share, minFillRate: cubic.minFillRate * share }
   }
 
-  override enter(send: Send): void | Effect.Effect<void, RateLimitExceeded> {
+  override enter(send: Send): void | Effect.Effect<void, Gate.RateLimitExceeded> {
     const wait = super.enter({
       attempt: send.attempt,
       failureClass: send.failureClass,
@@ -307,7 +300,7 @@ class LimiterClient extends RegularTopic<SharedAdaptiveGate, LimiterSettings, Li
   }
 }
 
-type Valid = ValidGate<AdaptiveOptions, LimiterSettings>
+type Valid = ValidGate<Gate.AdaptiveOptions, LimiterSettings>
 
 type Options = AdaptiveRateLimiter.Options & SharedOptions & Inputs<typeof fleetOptionsOf.limiter>
 
@@ -317,7 +310,7 @@ export const validated = (options: Options): Valid => {
   const { key, name, times } = validShared(check, options, "rate-limit:")
   const { idleTimeToLiveMillis, lookIntervalMillis: lookMillis } = readOptions(check, fleetOptionsOf.limiter, options)
   const idleMillis = Math.ceil(idleTimeToLiveMillis)
-  const gate = validGate(options, check)
+  const gate = Gate.validated(options, check)
   const { beta, minFillRate, scaleConstant } = gate.cubic
   const spans = { memberMillis: 4 * lookMillis, cutMillis: 2 * lookMillis, idleMillis }
   const settings = { key, beta, scaleConstant, minFillRate, ...spans }
@@ -331,5 +324,5 @@ export const joined = joining("rate limiter", LimiterClient)
 export const over = (valid: Valid, connect: Connect) =>
   Effect.flatMap(
     withMillis((nowMillis) => new SharedAdaptiveGate(valid.gate, nowMillis)),
-    (gate) => Effect.as(joined(gate, valid, connect), serviceOf(gate))
+    (gate) => Effect.as(joined(gate, valid, connect), Gate.serviceOf(gate))
   )

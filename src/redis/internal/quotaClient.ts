@@ -2,16 +2,7 @@ import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Iterable from "effect/Iterable"
 import { ResizableStore, type StoreOptions } from "../../quota/internal/memoryStore.ts"
-import {
-  amountsOf,
-  type Exchange,
-  type Exchanges,
-  type Look,
-  lostMillis,
-  scriptOf,
-  type Times,
-  type Topic
-} from "./exchange.ts"
+import * as Exchange from "./exchange.ts"
 
 /** A set of updates for Redis: applied once, or not at all. */
 export class Section {
@@ -145,7 +136,7 @@ const mostExpired = 100
  * Everything is computed first. The first write is one that Redis refuses when it is out of memory or read-only, so
  * either everything is written or nothing.
  */
-export const quotaScript = scriptOf<QuotaSettings, QuotaExchange>(`
+export const quotaScript = Exchange.scriptOf<QuotaSettings, QuotaExchange>(`
 local capacity, refill, client = sent.capacity, sent.refillPerSecond / 1000, sent.client
 -- An answer is an integer of 64 bits.
 local function millisFor(amount) return math.max(1, math.min(2 ^ 53, math.ceil(amount / refill))) end
@@ -214,7 +205,7 @@ set("tokens", -tokens)
 set("capacity", -capacity)
 set("at", -now)
 set("seq:" .. client, -sent.sequence)
-set("client:" .. client, now + sent.leaseMillis + ${2 * lostMillis})
+set("client:" .. client, now + sent.leaseMillis + ${2 * Exchange.lostMillis})
 redis.call("ZADD", key, unpack(changed))
 for member in pairs(gone) do redis.call("ZREM", key, member) end
 -- A time to live is a whole number, and 0 would mean none at all.
@@ -224,7 +215,7 @@ return reply
 
 /** The reply, or `undefined` if it is invalid. */
 export const quotaReplyOf = (answer: unknown, wanted: number): QuotaReply | undefined => {
-  const [tokens = -1, last = -1, ...millis] = amountsOf(answer, wanted + 2, -1) ?? []
+  const [tokens = -1, last = -1, ...millis] = Exchange.amountsOf(answer, wanted + 2, -1) ?? []
   return tokens >= 0 && last >= 0 ? { tokens, last, millis } : undefined
 }
 
@@ -249,7 +240,7 @@ interface Ask {
 const leaseOf = ({ cost, id }: Ask): string => `${id}:${cost}`
 
 /** The settings of a shared quota. */
-export interface QuotaTerms extends Times {
+export interface QuotaTerms extends Exchange.Times {
   readonly store: StoreOptions
   readonly settings: QuotaSettings
   readonly flushMillis: number
@@ -269,7 +260,7 @@ const mostWaitMillis = 1000
 const fullFlushMillis = 2000
 
 /** What the retries of a process ask of the quota in Redis, and report to it. Only a request is urgent. */
-export class QuotaClient implements Topic<QuotaReply> {
+export class QuotaClient implements Exchange.Topic<QuotaReply> {
   /** The quota that decides while Redis does not respond. */
   local: ResizableStore | undefined = undefined
   /** The tokens that Redis last reported. */
@@ -282,7 +273,7 @@ export class QuotaClient implements Topic<QuotaReply> {
   /** The first request that waits for tokens, and the moment before which there are none for it. */
   private first: { readonly ask: Ask; readonly atMillis: number } | undefined = undefined
   /** When the outbox is sent; `undefined` while that is not planned. */
-  private flush: Look | undefined = undefined
+  private flush: Exchange.Look | undefined = undefined
   /** Whether the quota was full when Redis last responded. */
   private isFull = false
   /** The local quota that decided before. It is reused if needed again before this moment. */
@@ -296,7 +287,7 @@ export class QuotaClient implements Topic<QuotaReply> {
   /** Calls `lost` when Redis has lost the quota. */
   constructor(
     public terms: QuotaTerms,
-    private readonly exchanges: Exchanges,
+    private readonly exchanges: Exchange.Exchanges,
     private readonly lost: () => void,
     tokens = terms.settings.initial
   ) {
@@ -398,12 +389,12 @@ export class QuotaClient implements Topic<QuotaReply> {
     return this.flush !== undefined && now >= this.flush.fromMillis
   }
 
-  private sooner(next: Look): Look {
+  private sooner(next: Exchange.Look): Exchange.Look {
     return this.flush !== undefined && this.flush.atMillis <= next.atMillis ? this.flush : next
   }
 
   /** When updates of now are sent. While all is well, which is most of the time, deposits change nothing. */
-  private nextFlush(now: number): Look {
+  private nextFlush(now: number): Exchange.Look {
     const { flushMillis } = this.terms
     if (!this.isFull || this.outbox.hasLeases) return { fromMillis: now + flushMillis / 2, atMillis: now + flushMillis }
     const millis = fullFlushMillis * (1 + this.exchanges.random.nextDoubleUnsafe() / 2)
@@ -413,7 +404,7 @@ export class QuotaClient implements Topic<QuotaReply> {
     }
   }
 
-  next(now: number): Exchange<QuotaReply> {
+  next(now: number): Exchange.Exchange<QuotaReply> {
     const [asks, looks] = [[...Iterable.take(this.asks, mostAsks)], [...this.looks]]
     const { sequence, sections } = this.outbox.close(now)
     this.flush = undefined
