@@ -53,7 +53,6 @@ const whole: { readonly [file: string]: readonly [uses: number, why: string] } =
   "src/aws/Operations.ts": [3, "names of services and operations in code"],
   "src/aws/RequestHeaders.ts": [1, "a date that the library wrote"],
   "src/aws/SharedConfig.ts": [1, "a path of the environment"],
-  "src/aws/internal/classifiers.ts": [1, "the code of an error, one word"],
   "src/aws/internal/configFiles.ts": [4, "lines of a file of at most 1 MiB"],
   "src/aws/internal/sdk/clientStrategy.ts": [1, "the code of a function"],
   "src/engine/frames.ts": [1, "the code of Effect"],

@@ -299,7 +299,7 @@ export const make = Effect.fnUntraced(function*(
   const newRetries2026 = yield* find(newRetriesAt, checked, false, profile)
   const { layer, policy: own } = behaviorOf(mode.value, newRetries2026.value, checked)
   const maxAttempts = yield* find(attemptsAt, checked, RetryPolicy.limits(own).maxAttempts, profile)
-  const policy = RetryPolicy.withMaxAttempts(own, maxAttempts.value)
+  const policy = maxAttempts.source === "default" ? own : RetryPolicy.withMaxAttempts(own, maxAttempts.value)
   const isAdaptive = mode.value === "adaptive"
   const limiter = isAdaptive ? Limiter.layer({ onExceeded: checked.sendToken }) : Limiter.layerUnlimited
   return {

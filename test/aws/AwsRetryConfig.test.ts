@@ -1,6 +1,14 @@
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { assert, describe, expectTypeOf, it } from "@effect/vitest"
-import { AdaptiveRateLimiter, InvalidOption, RetryClassifier, RetryQuota, withRetry } from "effect-retry"
+import {
+  AdaptiveRateLimiter,
+  awsStandard,
+  InvalidOption,
+  RetryClassifier,
+  RetryPolicy,
+  RetryQuota,
+  withRetry
+} from "effect-retry"
 import * as AwsRetryConfig from "effect-retry/aws/AwsRetryConfig"
 import * as BotocoreLegacy from "effect-retry/aws/legacy/BotocoreLegacy"
 import * as ReferenceClassifier from "effect-retry/aws/ReferenceClassifier"
@@ -12,6 +20,7 @@ import type * as Config from "effect/Config"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Equal from "effect/Equal"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as FileSystem from "effect/FileSystem"
@@ -55,6 +64,14 @@ describe("AwsRetryConfig", () => {
       Effect.gen(function*() {
         assert.deepStrictEqual<unknown>(yield* loadedWith(code), expected ?? messageOf(invalid!))
       }).pipe(Effect.provide([filesOf(files).layer, environment(env)])))
+
+    it.effect("without a setting, the policy is that of the mode", () =>
+      Effect.gen(function*() {
+        const { policy: standard } = yield* AwsRetryConfig.make()
+        assert.isTrue(Equal.equals(standard, awsStandard), String(standard))
+        const { policy: long } = yield* AwsRetryConfig.make({ maxAttempts: 5 })
+        assert.strictEqual(RetryPolicy.limits(long).maxAttempts, 5)
+      }).pipe(Effect.provide([filesOf({}).layer, environment({})])))
 
     it.effect("accepts unlimited attempts from code", () =>
       Effect.gen(function*() {

@@ -147,6 +147,13 @@ describe("SdkModes", () => {
       }).pipe(Effect.provide(SdkModes.go().layer)))
   })
 
+  it("a code that is no text hides no other code", () => {
+    for (const code of [Object.create(null), ["Throttling"], Symbol("Throttling"), 5]) {
+      const facts = SdkModes.ruby().classifier(Object.assign(new Error(), { code, Code: "BadDigest" }))
+      assert.strictEqual(Option.getOrUndefined(facts)?.throttling, false, String(typeof code))
+    }
+  })
+
   it.effect("the layer of another mode has a quota of its own", () =>
     Effect.gen(function*() {
       const [first, second] = [SdkModes.ruby(), SdkModes.ruby()]

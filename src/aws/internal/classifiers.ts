@@ -5,7 +5,7 @@ import * as codes from "../../internal/classification/errorCodes.ts"
 import { retryAfterMillis } from "../../internal/classification/hint.ts"
 import { statusOf } from "../../internal/classification/wire.ts"
 import { wallMillis } from "../../internal/clock.ts"
-import { get } from "../../internal/tryGet.ts"
+import { get, short } from "../../internal/tryGet.ts"
 import * as RetryClassifier from "../../RetryClassifier.ts"
 import * as RetryInfo from "../../RetryInfo.ts"
 
@@ -64,7 +64,7 @@ export const answering = ({
   transient = codes.awsTransientCodes
 }: AnswerRules) =>
 (found: ReadonlyArray<unknown>, status: number | undefined): RetryInfo.RetryInfo | undefined => {
-  const throttles = (code: unknown) => throttling.has(code) || throttlingWord?.test(String(code))
+  const throttles = (code: unknown) => throttling.has(code) || throttlingWord?.test(short(code))
   if (found.some(throttles) || (status429 && status === 429)) return RetryInfo.throttled()
   if (statuses.has(status!) || found.some((code) => transient.has(code))) return RetryInfo.transient
   return found.some((code) => corrected?.has(code)) ? RetryInfo.make({ fault: "client" }) : undefined
