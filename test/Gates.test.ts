@@ -1,11 +1,13 @@
 import { assert, beforeAll, describe, it } from "@effect/vitest"
-import { build, type BuildOptions } from "esbuild"
+import { build, type BuildOptions, transform } from "esbuild"
 import { execFile } from "node:child_process"
 import { mkdtemp, readFile, rm } from "node:fs/promises"
+import { createRequire } from "node:module"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
+import { rolldown } from "rolldown"
 import { counts } from "./bench/children.ts"
 import type { Counts } from "./bench/counted.ts"
 import * as effects from "./bench/effects.ts"
@@ -265,4 +267,35 @@ it("a program with a document bundles nothing of Redis unless it shares a sectio
   }
   assert.deepStrictEqual(await modules(["config/RetryConfig.ts", "config/RetryConfigSchema.ts"]), [])
   assert.isAbove((await modules(["config/RetryConfig.ts", "redis/RetryConfigRedis.ts"])).length, 5)
+})
+
+describe("a part of a module, without the rest of it", () => {
+  const require = createRequire(import.meta.url)
+  const babel = require("@babel/core")
+  const options = { babelrc: false, configFile: false, plugins: [require("babel-plugin-annotate-pure-calls")] }
+
+  /** Marks calls at the top of a file as pure, as the build does. */
+  const annotated = {
+    name: "annotated",
+    load: async (path: string) => {
+      if (!/\/src\/.*\.ts$/.test(path)) return undefined
+      const { code } = await transform(await readFile(path, "utf8"), { loader: "ts", tsconfigRaw, target: "es2022" })
+      return { code: babel.transformSync(code, options).code, moduleType: "js" } as const
+    }
+  }
+
+  it.each([
+    { name: "hostOf", file: "http/RetryHttp", atMostBytes: 700 },
+    { name: "set", file: "config/RetryConfig", atMostBytes: 2000 }
+  ])("is small: $name of $file", async ({ atMostBytes, file, name }) => {
+    const program = {
+      name: "program",
+      resolveId: (id: string) => id === "program" ? id : undefined,
+      load: (id: string) => id === "program" ? `export { ${name} } from "${root}src/${file}.ts"` : undefined
+    }
+    const bundle = await rolldown({ input: "program", external: /^effect\//, plugins: [program, annotated] })
+    const { output: [{ code }] } = await bundle.generate({ minify: true })
+    await bundle.close()
+    assert.isAtMost(code.length, atMostBytes, code.slice(0, 1000))
+  })
 })

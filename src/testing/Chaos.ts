@@ -158,12 +158,12 @@ export class Armed extends Context.Service<Armed, { readonly armed: true }>()("e
  */
 export const armed: Layer.Layer<Armed> = /* @__PURE__ */ Layer.succeed(Armed, { armed: true })
 
-const shared = { share: Records.share(1) }
+const share = Records.share(1)
 
-const slow = { ...shared, factor: Records.factor(1), by: Records.duration(0) }
+const slow = { share, factor: Records.factor(1), by: Records.duration(0) }
 
 /** The options of each kind, besides its window. */
-const kinds = { fail: shared, drop: shared, hold: {}, slow }
+const kinds = { fail: { share }, drop: { share }, hold: {}, slow }
 
 /** A valid outage, in milliseconds. */
 type Valid = Times & Records.Valid<typeof slow> & Pick<Outage, "kind">

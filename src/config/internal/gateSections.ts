@@ -244,8 +244,11 @@ class LiveHedge implements Part {
   }
 }
 
-/** What a resource may have. To add one, add an entry here and one in `RetryConfigSchema`. */
-export const sections: { readonly [key: string]: Section } = {
+/**
+ * What a resource may have. To add one, add an entry here and one in `RetryConfigSchema`. A spread is not free of effects
+ * for a bundler.
+ */
+export const sections: { readonly [key: string]: Section } = /* @__PURE__ */ (() => ({
   quota: {
     keys: [...jsonNames(quotaOptions), "redis"],
     check: shareable("quota", validStore),
@@ -282,4 +285,4 @@ export const sections: { readonly [key: string]: Section } = {
     make: (input: HedgeSection | undefined, { context }) =>
       new LiveHedge(input, Context.get(context as Context.Context<any>, Scope.Scope))
   }
-}
+}))()

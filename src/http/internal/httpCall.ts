@@ -52,8 +52,8 @@ export type Send<E, R> = Effect.Effect<HttpClientResponse, E, R>
  */
 export const hostOf = ({ url }: HttpClientRequest): string => look(() => new URL(url).host) ?? ""
 
-/** Options of a client that retries. */
-const clientOptions = {
+/** Options of a client that retries. A spread is not free of effects for a bundler. */
+const clientOptions = /* @__PURE__ */ (() => ({
   ...classifierOptions,
   attemptTimeout: Options.optional(Options.positiveDuration()),
   classifier: Options.optional(Options.functionOf<RetryClassifier>("a function of a failure")),
@@ -62,7 +62,7 @@ const clientOptions = {
   disableProxyRetries: Options.flag(),
   reuseConnection: Options.word("throttling", "always", "never"),
   hintSpread: Options.share(0.1)
-}
+}))()
 
 export type Settings = ReturnType<typeof settingsOf>
 
