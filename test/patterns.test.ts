@@ -59,6 +59,7 @@ const whole: { readonly [file: string]: readonly [uses: number, why: string] } =
   "src/engine/policy/policy.ts": [1, "the name of a step"],
   "src/grpc/RetryGrpc.ts": [1, "an option"],
   "src/http/internal/serverPropagation.ts": [1, "an option"],
+  "src/config/internal/configDocument.ts": [1, "a document, for two words"],
   "src/config/internal/importedDocument.ts": [1, "names of fields in code"],
   "src/internal/classification/errorBodies.ts": [1, "64 KiB at most"],
   "src/internal/classification/hint.ts": [14, "headers that are too long are not read"],
