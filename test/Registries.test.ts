@@ -98,7 +98,7 @@ it("each example, or a file of its folder, is imported or started by a test", ()
 const withMakers = (source: string): string => {
   const text = read(source)
   const makers = text.matchAll(
-    /^import (?:[^"]*(?:\bover|Kind)\b[^"]* from "(?=\.\/internal)|[^"]* from "(?=\.\/internal\/\w+Options))(\.\/internal\/\w+\.ts)"$/gm
+    /^import (?:[^"]*(?:\bover|Kind|\* as Gate)\b[^"]* from "(?=\.\/internal)|[^"]* from "(?=\.\/internal\/\w+Options))(\.\/internal\/\w+\.ts)"$/gm
   )
   return [text, ...Array.from(makers, ([, path]) => read(new URL(path!, `file:///${source}`).pathname.slice(1)))].join(
     "\n"
@@ -118,7 +118,7 @@ it.each([["SendGate", "SendGateSuite"], ["RetryQuotaStore", "RetryQuotaStoreSuit
     const classes = (relation: string) =>
       Array.from(sources.matchAll(new RegExp(`class (\\w+).* ${relation}\\b`, "g")), ([, name]) => name!)
     const own = classes(`implements (?:\\w+\\.)?${contract}`)
-    const all = [...own, ...own.flatMap((name) => classes(`extends ${name}`))].join("|")
+    const all = [...own, ...own.flatMap((name) => classes(`extends (?:\\w+\\.)?${name}`))].join("|")
     const makes = new RegExp(`^(?! \\*).*(?:\\bnew (?:\\w+\\.)?(?:${all})\\b|extends ${contract}\\.\\w)`, "m")
     const runs = new RegExp(`${suite}\\.\\w*laws\\([^]*thinned\\(`, "i")
     const tests = listed("test", /\.test\.ts$/).map(read).filter((text) => runs.test(text))
