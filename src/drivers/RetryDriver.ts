@@ -74,64 +74,51 @@ export interface Driver {
   readonly call: () => Call
 }
 
-class Driven implements Call {
-  private readonly decider: Decider
-
-  constructor(compiled: Compiled, private readonly environment: CallEnvironment) {
-    this.decider = new Decider(compiled, new Run(environment)).begins()
+/** Begins a call. */
+const begun = (compiled: Compiled, environment: CallEnvironment): Call => {
+  const decider = new Decider(compiled, new Run(environment)).begins()
+  const { run } = decider
+  const abandon = () => run.complete()
+  const stopped = (reason: StopReason, error: unknown): AnyEffect => {
+    decider.refuses(reason)
+    const decision = decider.stops()
+    return after(run.stopped(decision), Effect.fail({ error, decision }))
   }
-
-  enter(): Effect.Effect<void, Refusal> | undefined {
-    const { run } = this.decider
-    const admitted = run.admits()
-    return admitted && this.settled(send({
-      admitted,
-      permit: run.permit,
-      sent: Effect.void,
-      refused: (error) => {
-        run.record(error)
-        return this.stopped("vetoed", error)
-      },
-      expired: () => this.stopped(run.heldBack, run.error)
-    }))
+  const refused = (error: unknown) => {
+    run.record(error)
+    return stopped("vetoed", error)
   }
-
-  private stopped(reason: StopReason, error: unknown): AnyEffect {
-    this.decider.refuses(reason)
-    const decision = this.decider.stops()
-    return after(this.decider.run.stopped(decision), Effect.fail({ error, decision }))
-  }
-
-  markSent(): void {
-    this.decider.run.sent()
-  }
-
-  succeeded(value?: unknown): Effect.Effect<void> | undefined {
-    return this.decider.run.succeeded(value)
-  }
-
-  failed(error: unknown): RetryDecision | Effect.Effect<RetryDecision, unknown> {
-    const wait = this.decider.run.failed(error)
-    const decision = wait === undefined
-      ? decisionOf(this.decider)
-      : Effect.flatMap(wait, () => asDecision(decisionOf(this.decider)))
-    return Effect.isEffect(decision) ? this.settled(decision) : decision
-  }
-
-  abandon(): void {
-    this.decider.run.complete()
-  }
-
-  /** Runs it in the driver's context, on the scheduler of the running fiber. Interrupted, the call is over. */
-  private settled<A, E>(self: Effect.Effect<A, E, unknown>): Effect.Effect<A, E> {
-    const { context } = this.environment
-    return Effect.updateContext(
-      Effect.onInterrupt(self, () => Effect.sync(() => this.abandon())),
-      (caller: Context.Context<never>) =>
-        Context.add(context, Scheduler.Scheduler, Context.get(caller, Scheduler.Scheduler)) as Context.Context<unknown>
-    )
+  const expired = () => stopped(run.heldBack, run.error)
+  return {
+    enter: () => {
+      const admitted = run.admits()
+      const entered = admitted && send({ admitted, permit: run.permit, sent: Effect.void, refused, expired })
+      return entered && settled(environment, entered, abandon)
+    },
+    markSent: () => run.sent(),
+    succeeded: (value) => run.succeeded(value),
+    failed: (error) => {
+      const wait = run.failed(error)
+      const decision = wait === undefined
+        ? decisionOf(decider)
+        : Effect.flatMap(wait, () => asDecision(decisionOf(decider)))
+      return Effect.isEffect(decision) ? settled(environment, decision, abandon) : decision
+    },
+    abandon
   }
 }
+
+/** Runs it in the driver's context, on the scheduler of the running fiber. Interrupted, the call is over. */
+const settled = <A, E>(
+  { context }: CallEnvironment,
+  self: Effect.Effect<A, E, unknown>,
+  abandon: () => void
+): Effect.Effect<A, E> =>
+  Effect.updateContext(
+    Effect.onInterrupt(self, () => Effect.sync(abandon)),
+    (caller: Context.Context<never>) =>
+      Context.add(context, Scheduler.Scheduler, Context.get(caller, Scheduler.Scheduler)) as Context.Context<unknown>
+  )
 
 /**
  * Makes the driver of a policy, with the services of the context it is made in.
@@ -158,5 +145,5 @@ class Driven implements Call {
 export const make = <R>(policy: RetryPolicy<unknown, unknown, R>): Effect.Effect<Driver, never, R> =>
   withServices(compiledOf(policy), (compiled, context) => {
     const environment = environmentOf(context)
-    return { call: () => new Driven(compiled, environment) }
+    return { call: () => begun(compiled, environment) }
   })
