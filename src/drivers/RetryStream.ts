@@ -16,7 +16,6 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { constTrue, dual } from "effect/Function"
 import * as Option from "effect/Option"
-import * as Pull from "effect/Pull"
 import type * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
@@ -103,12 +102,9 @@ export interface Options {
 /** One run of a resumed stream. */
 interface Run {
   readonly scope: Scope.Closeable
-  readonly pull: Pulled<any, any, any>
+  readonly pull: AnyPull
   hasElements: boolean
 }
-
-/** Stands for the end of the stream in place of elements. */
-const end = Symbol()
 
 type AnyPull = Pulled<any, any, any>
 
@@ -130,9 +126,10 @@ class Resumed {
     const { run } = this
     if (run === undefined) return this.entered(this.begin(), this.opened, ({ error }) => Effect.fail(error))
     return settling(
-      Pull.catchDone(run.pull, () => Effect.succeed(end)),
-      (elements) => elements === end ? Effect.andThen(this.succeed, Cause.done()) : this.gave(elements, run),
-      (error, cause) => this.failed(error, cause, run),
+      run.pull,
+      (elements) => this.gave(elements, run),
+      (error, cause) =>
+        Cause.isDone(error) ? Effect.andThen(this.succeed, Cause.done()) : this.failed(error, cause, run),
       () => this.discard()
     )
   })
