@@ -38,17 +38,17 @@ const refusedBy = (method: string) => (error: unknown): unknown => {
 const ofModels = (classifier: RetryClassifier.RetryClassifier): RetryClassifier.RetryClassifier => (error) =>
   AiError.isAiError(error) || error instanceof Unbegun ? classifier(error) : Option.none()
 
-const references = [
-  TokenLimiter.CurrentEstimate,
-  CurrentMeter,
-  RetryClassifier.CurrentClassifier,
-  RetryObserver.CurrentObserver,
-  RetryObserver.CurrentResource
-] as const
-
 /** The context of a send: the caller's own, for the tools that it calls. */
 const inside = (caller: AnyContext) => (context: Context.Context<any>): Context.Context<any> => {
-  const tags = [RetryQuota.RetryQuota, ...references, ...shared.gates.map(({ tag }) => tag)]
+  const tags = [
+    RetryQuota.RetryQuota,
+    TokenLimiter.CurrentEstimate,
+    CurrentMeter,
+    RetryClassifier.CurrentClassifier,
+    RetryObserver.CurrentObserver,
+    RetryObserver.CurrentResource,
+    ...shared.gates.map(({ tag }) => tag)
+  ]
   return Context.merge(Context.omit(...tags)(context), Context.pick(...tags)(caller))
 }
 
