@@ -65,6 +65,13 @@ type Needs<Success extends Any, Error extends Any> =
   | Success["DecodingServices"]
   | Error["DecodingServices"]
 
+type AnyActivity = Activity.Activity<any, any, any>
+
+/** A function that takes the activity first or last. All else is checked immediately. */
+const either =
+  (call: (...rest: ReadonlyArray<any>) => (activity: AnyActivity) => unknown) => (...args: ReadonlyArray<any>): any =>
+    Effect.isEffect(args[0]) ? call(...args.slice(1))(args[0] as AnyActivity) : call(...args)
+
 /**
  * Retries an activity, inside the body of a workflow.
  *
@@ -123,10 +130,7 @@ export const retry: {
     policy: RetryPolicy<unknown, Err, R2>,
     options?: Options
   ): Effect.Effect<Success["Type"], Error["Type"] | NotSentIf<Err>, R | R2 | Needs<Success, Error>>
-} = (...args: ReadonlyArray<any>): any =>
-  isActivity(args[0])
-    ? retrying("retry", args[1], args[2])(args[0])
-    : retrying("retry", args[0], args[1])
+} = /* @__PURE__ */ either((policy, options) => retrying("retry", policy, options))
 
 /**
  * Retries an activity, and when retrying stops continues with `orElse`, given the last error and the reason.
@@ -156,14 +160,7 @@ export const retryOrElse: {
     orElse: (error: Error["Type"] | NotSentIf<Err>, stop: Stop) => Effect.Effect<A3, E3, R3>,
     options?: Options
   ): Effect.Effect<Success["Type"] | A3, E3, R | R2 | R3 | Needs<Success, Error>>
-} = (...args: ReadonlyArray<any>): any =>
-  isActivity(args[0])
-    ? retrying("retryOrElse", args[1], args[3], args[2])(args[0])
-    : retrying("retryOrElse", args[0], args[2], args[1])
-
-type AnyActivity = Activity.Activity<any, any, any>
-
-const isActivity = (u: unknown): u is AnyActivity => Effect.isEffect(u)
+} = /* @__PURE__ */ either((policy, orElse, options) => retrying("retryOrElse", policy, options, orElse))
 
 type OrElse = (error: any, stop: Stop) => Effect.Effect<unknown, unknown, unknown>
 
