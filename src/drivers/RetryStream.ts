@@ -172,16 +172,12 @@ class Resumed {
     return waiting === undefined ? sent : Effect.matchEffect(waiting, { onSuccess: () => sent, onFailure: refused })
   }
 
-  private readonly opened: AnyPull = Effect.suspend(() =>
-    Effect.flatMap(
-      Scope.fork(this.around),
-      (scope) =>
-        Effect.flatMap(Channel.toPullScoped(this.from(this.last).channel, scope), (pull) => {
-          this.run = { scope, pull, hasElements: false }
-          return this.pull
-        })
-    )
-  )
+  private readonly opened: AnyPull = Effect.gen({ self: this }, function*() {
+    const scope = yield* Scope.fork(this.around)
+    const pull = yield* Channel.toPullScoped(this.from(this.last).channel, scope)
+    this.run = { scope, pull, hasElements: false }
+    return yield* this.pull
+  })
 
   private gave(elements: Elements<any>, run: Run): AnyPull {
     this.last = Option.some(elements[elements.length - 1])
@@ -198,16 +194,11 @@ class Resumed {
     this.run = undefined
     const ended = () => Effect.failCause(cause)
     const judged = (call: RetryDriver.Call) =>
-      Effect.suspend((): AnyPull =>
-        Effect.matchEffect(asDecision(call.failed(error)), {
-          onSuccess: (decided) =>
-            Effect.andThen(
-              Effect.sleep(decided.delay),
-              Effect.suspend(() => isStop(decided) ? ended() : this.entered(call, this.opened, ended))
-            ),
-          onFailure: ended
-        })
-      )
+      Effect.gen({ self: this }, function*() {
+        const decided = yield* Effect.catch(asDecision(call.failed(error)), ended)
+        yield* Effect.sleep(decided.delay)
+        return yield* isStop(decided) ? ended() : this.entered(call, this.opened, ended)
+      })
     // A recovered run that fails is the first attempt of a new call.
     const again = Effect.suspend(() => {
       const call = this.begin()

@@ -2,10 +2,10 @@ import * as Effect from "effect/Effect"
 import type * as Activity from "effect/workflow/Activity"
 import { type Answer, type Compiled, free } from "../../engine/compiled.ts"
 import { chain, Decider } from "../../engine/decider.ts"
-import { type AnyFiber, type CallEnvironment, environmentOf } from "../../engine/environment.ts"
+import { type CallEnvironment, environmentOf } from "../../engine/environment.ts"
 import { Loop, starting } from "../../engine/loop.ts"
 import { Run } from "../../engine/run.ts"
-import { after, type AnyEffect } from "../../engine/send.ts"
+import type { AnyEffect } from "../../engine/send.ts"
 import { isRefusal } from "../../internal/refused.ts"
 import { Retry, type Stop } from "../../RetryDecision.ts"
 import { type AnySent, infoOf, notSent, type Retried, storedInfo, storedStopOf } from "./storedAttempt.ts"
@@ -66,17 +66,16 @@ class Deciding extends Decider {
 
   /** Continues after the failures so far: what decides inside repeats its steps for them. */
   restored(failures: ReadonlyArray<Retried>): Effect.Effect<this, unknown, unknown> {
-    const { run } = this
-    const repeated = Effect.forEach(failures, (failure, index) =>
-      Effect.suspend(() => {
+    return Effect.gen({ self: this }, function*() {
+      const { run } = this
+      for (const [index, failure] of failures.entries()) {
         restore(run, failure, index + 1)
         run.replayedAtMillis = failure.atMillis
         const answer = this.steps()
-        return typeof answer === "boolean" ? Effect.void : answer
-      }), { discard: true })
-    return Effect.map(typeof this.compiled.source === "function" ? Effect.void : repeated, () => {
-      const last = failures.at(-1)
+        if (typeof answer !== "boolean") yield* answer
+      }
       run.replayedAtMillis = undefined
+      const last = failures.at(-1)
       if (last === undefined) return this
       this.attempt = failures.length
       this.step = last.step
@@ -124,31 +123,27 @@ export const sending = (
   activity: Activity.Activity<any, any, any>,
   past: Past
 ): Effect.Effect<AnySent, never, unknown> =>
-  Effect.orDie(Effect.withFiber((fiber: AnyFiber): AnyEffect => {
+  Effect.orDie(Effect.gen(function*() {
     const { failures } = past
-    const run = new Durable(environmentOf(fiber.context))
+    const run = new Durable(environmentOf(yield* Effect.context<never>()))
     const compiled = past.compiled.live?.(run.environment.services) ?? past.compiled
     const startMillis = startOf(past, run.environment)
+    const decider = yield* new Deciding(compiled, run, startMillis).begins().restored(failures)
+    const sent = Effect.map(activity.execute, (value): AnySent => ({ _tag: "Succeeded", value }))
+    const loop = new Resuming(sent, decider, (error, stop) => Effect.succeed(sentOf(decider, error, stop)))
     const last = failures.at(-1)
-    return Effect.flatMap(new Deciding(compiled, run, startMillis).begins().restored(failures), (decider) => {
-      const sent = Effect.map(activity.execute, (value): AnySent => ({ _tag: "Succeeded", value }))
-      const loop = new Resuming(sent, decider, (error, stop) => Effect.succeed(sentOf(decider, error, stop)))
-      if (last === undefined) return Effect.suspend(() => starting(loop))
-      const paying = new Run(run.environment)
-      restore(paying, last, failures.length)
-      const due = new Decider(compiledDue(compiled, last), paying, startMillis)
-      return chain<any>(due.decides(), (goes): AnyEffect => {
-        if (goes) {
-          run.permit = paying.permit
-          return loop.resumes(failures)
-        }
-        const stop = due.stops()
-        return after(
-          run.stopped(stop),
-          Effect.succeed<AnySent>({ _tag: "Stopped", error: last.error, stop: storedStopOf(stop) })
-        )
-      })
-    })
+    if (last === undefined) return yield* starting(loop)
+    const paying = new Run(run.environment)
+    restore(paying, last, failures.length)
+    const due = new Decider(compiledDue(compiled, last), paying, startMillis)
+    const answer = due.decides()
+    if (typeof answer === "boolean" ? answer : yield* answer) {
+      run.permit = paying.permit
+      return yield* loop.resumes(failures)
+    }
+    const stop = due.stops()
+    yield* run.stopped(stop) ?? Effect.void
+    return { _tag: "Stopped", error: last.error, stop: storedStopOf(stop) }
   }))
 
 /**
