@@ -69,26 +69,25 @@ export type Needing<R, O> = [Exclude<R, Limiters>] extends [never] ? readonly [o
 const none: Context.Context<never> = /* @__PURE__ */ Context.empty()
 
 /** The quota of an object that is meant to last: of a policy, or of a function that retries. */
-class Owned {
-  private readonly madeAtMillis: number
-  private retriedAtMillis = -Infinity
-
-  constructor(readonly quota: RetryQuota.Service, private readonly clock: Clock.Clock) {
-    this.madeAtMillis = monotonicMillis(clock)
-  }
-
-  /** Notes that a retry is made. */
-  readonly retried = (): void => {
-    this.retriedAtMillis = monotonicMillis(this.clock)
-  }
-
-  /** The object is garbage. */
-  dropped(what: string, context: Context.Context<never>): void {
-    const { capacity: whole, store } = this.quota
-    const livedMillis = this.retriedAtMillis - this.madeAtMillis
-    warnUnshared({ context, clock: this.clock }, what, { lost: whole - store.balance(this.clock), whole, livedMillis })
+const ownedOf = (quota: RetryQuota.Service, clock: Clock.Clock) => {
+  const madeAtMillis = monotonicMillis(clock)
+  let retriedAtMillis = -Infinity
+  return {
+    quota,
+    /** Notes that a retry is made. */
+    retried: () => {
+      retriedAtMillis = monotonicMillis(clock)
+    },
+    /** The object is garbage. */
+    dropped: (what: string, context: Context.Context<never>): void => {
+      const { capacity: whole, store } = quota
+      const livedMillis = retriedAtMillis - madeAtMillis
+      warnUnshared({ context, clock }, what, { lost: whole - store.balance(clock), whole, livedMillis })
+    }
   }
 }
+
+type Owned = ReturnType<typeof ownedOf>
 
 /** Must not lead back to the object: it would never be garbage. Some Workers lack it. */
 const owners = typeof FinalizationRegistry === "undefined"
@@ -109,7 +108,7 @@ const completed = (policy: Policy<unknown>, options: Options) => {
   let env: Context.Context<never> = context
   let owned: Owned | undefined
   if (quota !== undefined || Context.getOrUndefined(context, RetryQuota.RetryQuota) === undefined) {
-    owned = new Owned(run(RetryQuota.make(quota)), Context.get(context, Clock.Clock))
+    owned = ownedOf(run(RetryQuota.make(quota)), Context.get(context, Clock.Clock))
     env = Context.add(env, RetryQuota.RetryQuota, owned.quota)
   }
   const { AdaptiveRateLimiter: tag, make } = AdaptiveRateLimiter

@@ -10,46 +10,44 @@ const collected = typeof FinalizationRegistry === "undefined"
   : new FinalizationRegistry<() => void>((forget) => forget())
 
 /** The calls and responses that wait for one signal. They share one listener, which is removed when none wait. */
-class Callers {
-  private readonly waiting = new Set<() => void>()
-  private readonly aborted = () => {
-    for (const listener of this.waiting) listener()
+const listening = (signal: AbortSignal) => {
+  const waiting = new Set<() => void>()
+  const aborted = () => {
+    for (const listener of waiting) listener()
   }
-
-  constructor(private readonly signal: AbortSignal) {}
-
-  /** Interrupts the fiber when the signal is aborted, unless the fiber has already ended. */
-  add(fiber: Fiber.Fiber<unknown, unknown>): void {
-    const forget = this.listen(() => fiber.interruptUnsafe())
-    fiber.addObserver(forget)
-  }
-
-  /** Aborts the rest of a response when the signal is aborted. Does not keep the response alive for that. */
-  follow(response: Response, controller: AbortController): void {
-    if (response.body === null || collected === undefined) return
-    const followed = new WeakRef(controller)
-    reading.set(response, controller)
-    reading.set(response.body, controller)
-    collected.register(controller, this.listen(() => followed.deref()?.abort(this.signal.reason)))
-  }
-
-  private listen(listener: () => void): () => void {
-    if (this.waiting.size === 0) this.signal.addEventListener("abort", this.aborted)
-    this.waiting.add(listener)
+  return (listener: () => void): () => void => {
+    if (waiting.size === 0) signal.addEventListener("abort", aborted)
+    waiting.add(listener)
     return () => {
-      this.waiting.delete(listener)
-      if (this.waiting.size === 0) this.signal.removeEventListener("abort", this.aborted)
+      waiting.delete(listener)
+      if (waiting.size === 0) signal.removeEventListener("abort", aborted)
     }
   }
 }
 
-const callers = new WeakMap<AbortSignal, Callers>()
+const listens = new WeakMap<AbortSignal, ReturnType<typeof listening>>()
 
-/** The calls and responses that wait for a signal. */
-export const callersOf = (signal: AbortSignal): Callers => {
-  let existing = callers.get(signal)
-  if (existing === undefined) callers.set(signal, existing = new Callers(signal))
-  return existing
+/** Calls the listener when the signal is aborted, until it is told to forget it. */
+const listen = (signal: AbortSignal, listener: () => void): () => void => {
+  const existing = listens.get(signal) ?? listening(signal)
+  listens.set(signal, existing)
+  return existing(listener)
+}
+
+/** Interrupts the fiber when the signal is aborted, unless the fiber has already ended. */
+export const interruptedBy = (signal: AbortSignal) => (fiber: Fiber.Fiber<unknown, unknown>): void => {
+  const interrupt = () => fiber.interruptUnsafe()
+  if (signal.aborted) interrupt()
+  else fiber.addObserver(listen(signal, interrupt))
+}
+
+/** Aborts the rest of a response when the signal is aborted. Does not keep the response alive for that. */
+export const follow = (signal: AbortSignal, response: Response, controller: AbortController): void => {
+  if (response.body === null || collected === undefined) return
+  const followed = new WeakRef(controller)
+  reading.set(response, controller)
+  reading.set(response.body, controller)
+  collected.register(controller, listen(signal, () => followed.deref()?.abort(signal.reason)))
 }
 
 export const isSignal = (u: unknown): u is AbortSignal =>

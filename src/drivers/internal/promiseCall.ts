@@ -3,7 +3,6 @@ import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import { changed, type Compiled } from "../../engine/compiled.ts"
 import { retrying } from "../../engine/loop.ts"
@@ -18,20 +17,13 @@ import * as RetryInfo from "../../RetryInfo.ts"
 import * as RetryObserver from "../../RetryObserver.ts"
 import { isRetryPolicy, limits } from "../../RetryPolicy.ts"
 import type * as RetryQuota from "../../RetryQuota.ts"
-import { callersOf, isSignal } from "./abortSignals.ts"
+import { follow, interruptedBy, isSignal } from "./abortSignals.ts"
 import type { AttemptFunction, CallOptions, ContextOptions, Policy, RetryOptions, Verdict } from "./promiseOptions.ts"
 
-/** What the calls of a function run with. */
-export interface Setting {
-  readonly compiled: Compiled
-  readonly env: Context.Context<never>
-  readonly classify: RetryOptions["classify"]
+/** What one call runs with. */
+export interface CallSetting extends ReturnType<typeof settingOf> {
   /** `undefined`: an attempt takes as long as it likes. */
   readonly attemptMillis?: number | undefined
-}
-
-/** What one call runs with. */
-export interface CallSetting extends Setting {
   readonly signal: AbortSignal | undefined
   /** What each attempt sends, for failures that do not show it. */
   readonly request?: Request | undefined
@@ -96,7 +88,7 @@ class Sends<A> {
         Promise.resolve(sent).then((value) => {
           if (!isResponse(value)) return resume(Effect.succeed(value))
           if (controller.signal.aborted) return discard(value)
-          if (signal !== undefined) callersOf(signal).follow(value, controller)
+          if (signal !== undefined) follow(signal, value, controller)
           if (value.status < 400) return resume(Effect.succeed(value))
           this.response = value
           failed(value)
@@ -157,9 +149,6 @@ class Sends<A> {
   }
 }
 
-const interruptedBy = (signal: AbortSignal) => (fiber: Fiber.Fiber<unknown, unknown>): void =>
-  signal.aborted ? fiber.interruptUnsafe() : callersOf(signal).add(fiber)
-
 /** The signal of the caller, checked. */
 export const signalOf = (constructorName: string, options: CallOptions | undefined): AbortSignal | undefined => {
   const signal = options?.signal ?? undefined
@@ -207,7 +196,7 @@ export const settingOf = (
   env: Context.Context<never>,
   options: RetryOptions,
   { retried, unasked = unlessFinal(options) }: Manner = {}
-): Setting => ({
+) => ({
   compiled: changed(compiledOf(policy), (compiled) => ({
     ...typeof options.retries === "number" && replacing("maxAttempts", options.retries + 1)(compiled),
     whileRetryable: compiled.whileRetryable === "off" ? unasked : compiled.whileRetryable
@@ -249,7 +238,7 @@ export const valid = (
   also(check, ...own, "context", "retries", "classify", "onRetry", "onStop")
   const { context, quota, retries, ...callbacks } = options
   if (context !== undefined && !Context.isContext(context)) check.reject("context", context, "a Context")
-  check.count("retries", retries ?? 0, 0)
+  check.count("retries", retries, 0, 0)
   for (const name of ["classify", "onRetry", "onStop"] as const) callable(check, name, callbacks[name] ?? (() => {}))
   rejectUnknown(check, options)
   affordable(check, policy, quota)
@@ -258,9 +247,8 @@ export const valid = (
 /** Rejects a quota that cannot pay for a single retry: it would switch retries off. */
 const affordable = (check: Checks, policy: Policy<any>, quota: RetryQuota.Options | undefined): void => {
   const cost = limits(policy).quota?.cost ?? 0
-  if (quota?.capacity !== undefined && quota.capacity < cost) {
-    check.reject("quota.capacity", quota.capacity, `at least ${cost}, the cost of a retry`)
-  }
+  const capacity = quota?.capacity ?? cost
+  if (capacity < cost) check.reject("quota.capacity", capacity, `at least ${cost}, the cost of a retry`)
 }
 
 /** Invalid options reject too: callers of a promise do not expect exceptions. */
