@@ -124,7 +124,9 @@ class Resumed {
 
   readonly pull: AnyPull = Effect.suspend((): AnyPull => {
     const { run } = this
-    if (run === undefined) return this.entered(this.begin(), this.opened, ({ error }) => Effect.fail(error))
+    if (run === undefined) {
+      return this.entered(this.call = this.driver.call(), this.opened, ({ error }) => Effect.fail(error))
+    }
     return settling(
       run.pull,
       (elements) => this.gave(elements, run),
@@ -140,10 +142,6 @@ class Resumed {
     this.discard()
     return Effect.void
   })
-
-  private begin(): RetryDriver.Call {
-    return this.call = this.driver.call()
-  }
 
   private discard(): void {
     this.call?.abandon()
@@ -164,12 +162,11 @@ class Resumed {
     next: AnyPull,
     refused: (refusal: RetryDriver.Refusal) => AnyPull
   ): AnyPull {
-    const waiting = call.enter()
     const sent = Effect.suspend(() => {
       call.markSent()
       return next
     })
-    return waiting === undefined ? sent : Effect.matchEffect(waiting, { onSuccess: () => sent, onFailure: refused })
+    return Effect.matchEffect(call.enter() ?? Effect.void, { onSuccess: () => sent, onFailure: refused })
   }
 
   private readonly opened: AnyPull = Effect.gen({ self: this }, function*() {
@@ -201,7 +198,7 @@ class Resumed {
       })
     // A recovered run that fails is the first attempt of a new call.
     const again = Effect.suspend(() => {
-      const call = this.begin()
+      const call = this.call = this.driver.call()
       return this.entered(call, judged(call), ended)
     })
     const next = call === undefined ? again : judged(call)

@@ -179,16 +179,14 @@ const retrying = (name: string, policy: unknown, options: Options = {}, orElse: 
 const calling = (activity: AnyActivity, compiled: Compiled, orElse: OrElse, thresholdMillis: number) =>
   Effect.gen(function*() {
     const startedAtMillis = isTimed(compiled) ? yield* startOf(activity) : 0
-    const failures: Array<Retried> = []
-    const waiting: Array<() => void> = []
-    const past: Past = { compiled, startedAtMillis, failures, waiting }
+    const past: Past = { compiled, startedAtMillis, failures: [], waiting: [] }
     while (true) {
       const sent: AnySent = yield* send(activity, past)
       if (sent._tag === "Succeeded") return sent.value
       if (sent._tag !== "Retried") return yield* orElse(sent.error, stopOf(sent.stop))
-      failures.push(sent)
-      for (const wake of waiting.splice(0)) wake()
-      yield* wait(`${activity.name}/retry/${failures.length}`, sent, thresholdMillis)
+      past.failures.push(sent)
+      for (const wake of past.waiting.splice(0)) wake()
+      yield* wait(`${activity.name}/retry/${past.failures.length}`, sent, thresholdMillis)
     }
   })
 

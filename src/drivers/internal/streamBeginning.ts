@@ -96,10 +96,9 @@ export const untilBegun = <A, E, R, Err, R2>(
   Stream.unwrap(
     Effect.flatMap(Effect.scope, (scope) =>
       withRetry(Effect.suspend(() => opened(self, beginning, scope)), policy).pipe(
-        Effect.catch((error) =>
-          error instanceof Unbegun
-            ? Effect.succeed(replayed<A, E, R>(error.held, Cause.done()))
-            : Effect.fail(error as E | Err)
+        Effect.catchIf(
+          (error) => error instanceof Unbegun,
+          ({ held }) => Effect.succeed(replayed<A, E, R>(held, Cause.done()))
         ),
         Effect.map((pull) => Stream.fromPull(Effect.succeed(pull)))
       ))

@@ -2,7 +2,7 @@ import * as Effect from "effect/Effect"
 import type * as Activity from "effect/workflow/Activity"
 import { type Answer, type Compiled, free } from "../../engine/compiled.ts"
 import { chain, Decider } from "../../engine/decider.ts"
-import { type CallEnvironment, environmentOf } from "../../engine/environment.ts"
+import { environmentOf } from "../../engine/environment.ts"
 import { Loop, starting } from "../../engine/loop.ts"
 import { Run } from "../../engine/run.ts"
 import type { AnyEffect } from "../../engine/send.ts"
@@ -15,14 +15,10 @@ export interface Past {
   readonly compiled: Compiled
   /** When the first send began, in milliseconds since 1970; 0 without a deadline. */
   readonly startedAtMillis: number
-  readonly failures: ReadonlyArray<Retried>
+  readonly failures: Array<Retried>
   /** Who waits for the next failure to be replayed. */
   readonly waiting: Array<() => void>
 }
-
-/** When the first send began, on the monotonic clock of this process. */
-const startOf = ({ startedAtMillis }: Past, environment: CallEnvironment): number =>
-  environment.nowMillis + startedAtMillis - environment.clock.currentTimeMillisUnsafe()
 
 /** The run of one send: the next one is made by another run, maybe in another process. */
 class Durable extends Run {
@@ -125,15 +121,17 @@ export const sending = (
 ): Effect.Effect<AnySent, never, unknown> =>
   Effect.orDie(Effect.gen(function*() {
     const { failures } = past
-    const run = new Durable(environmentOf(yield* Effect.context<never>()))
-    const compiled = past.compiled.live?.(run.environment.services) ?? past.compiled
-    const startMillis = startOf(past, run.environment)
+    const environment = environmentOf(yield* Effect.context<never>())
+    const run = new Durable(environment)
+    const compiled = past.compiled.live?.(environment.services) ?? past.compiled
+    // When the first send began, on the monotonic clock of this process.
+    const startMillis = environment.nowMillis + past.startedAtMillis - environment.clock.currentTimeMillisUnsafe()
     const decider = yield* new Deciding(compiled, run, startMillis).begins().restored(failures)
     const sent = Effect.map(activity.execute, (value): AnySent => ({ _tag: "Succeeded", value }))
     const loop = new Resuming(sent, decider, (error, stop) => Effect.succeed(sentOf(decider, error, stop)))
     const last = failures.at(-1)
     if (last === undefined) return yield* starting(loop)
-    const paying = new Run(run.environment)
+    const paying = new Run(environment)
     restore(paying, last, failures.length)
     const due = new Decider(compiledDue(compiled, last), paying, startMillis)
     const answer = due.decides()
