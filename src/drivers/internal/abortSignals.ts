@@ -27,7 +27,7 @@ const listening = (signal: AbortSignal) => {
 
 const listens = new WeakMap<AbortSignal, ReturnType<typeof listening>>()
 
-/** Calls the listener when the signal is aborted, until it is told to forget it. */
+/** Calls the listener when the signal is aborted, until the returned function is called. */
 const listen = (signal: AbortSignal, listener: () => void): () => void => {
   const existing = listens.get(signal) ?? listening(signal)
   listens.set(signal, existing)

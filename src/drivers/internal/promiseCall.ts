@@ -62,7 +62,7 @@ class Sends<A> {
     const { attemptMillis } = setting
     this.send = attemptMillis === undefined ? this.untimed : Effect.timeoutOrElse(this.untimed, {
       duration: attemptMillis,
-      orElse: () => Effect.callback((resume) => this.failed(timedOut(attemptMillis), resume))
+      orElse: () => this.failed(timedOut(attemptMillis))
     })
   }
 
@@ -81,7 +81,7 @@ class Sends<A> {
     return Effect.callback<A, unknown>((resume) => {
       const { attemptMillis, signal } = this.setting
       const controller = new AbortController()
-      const failed = (error: unknown) => this.failed(error, resume)
+      const failed = (error: unknown) => resume(this.failed(error))
       this.endsWith(undefined)
       try {
         const sent = this.f({ attempt: ++this.attempt, signal: controller.signal })
@@ -115,23 +115,22 @@ class Sends<A> {
     return this.response !== undefined && error === this.response
   }
 
-  private failed(error: unknown, resume: (effect: Effect.Effect<A, unknown>) => void): void {
+  private failed(error: unknown): Effect.Effect<A, unknown> {
     const { setting: { classify, request } } = this
     if (request !== undefined) showRequest(error, request)
     if (isResponse(error)) this.held = error
-    if (classify === undefined && !this.isAnswered(error)) return resume(Effect.fail(error))
+    if (classify === undefined && !this.isAnswered(error)) return Effect.fail(error)
     const verdict = classify === undefined ? Effect.void : patiently(
       Effect.promise(() => Promise.resolve().then(() => classify(error)).catch(() => undefined))
     )
     // In the fiber: a hint may be a date, which needs the clock of the call.
-    const judged = Effect.flatMap(verdict, (verdict) => {
+    return Effect.flatMap(verdict, (verdict) => {
       this.error = error
       this.info = this.infoOf(error, verdict)
       // A response that is not known to be a failure is the result.
       const isAnswer = this.isAnswered(error) && Option.isNone(this.info)
       return isAnswer ? Effect.succeed(error as A) : Effect.fail(error)
     })
-    resume(judged)
   }
 
   private infoOf(error: unknown, verdict: Verdict | void): Facts {
