@@ -29,6 +29,7 @@ import { tokensIn, watched } from "./internal/sharing.ts"
 import type { InvalidOption } from "./InvalidOption.ts"
 import { setTokens } from "./quota/internal/delegatingStore.ts"
 import { MemoryStore, validStore } from "./quota/internal/memoryStore.ts"
+import { askOf } from "./quota/internal/reservation.ts"
 import * as RetryInfo from "./RetryInfo.ts"
 import { CurrentResource } from "./RetryObserver.ts"
 import type { Reservation as Held, RetryQuotaStore } from "./RetryQuotaStore.ts"
@@ -174,11 +175,8 @@ const reservationOf = (held: Held): Reservation => ({
 /** Asks a store for tokens, and waits as long as it takes. */
 const reserved = (store: RetryQuotaStore, cost: number): Effect.Effect<Option.Option<Reservation>> =>
   Effect.clockWith((clock) => {
-    const answer = store.reserve(cost, clock)
-    if (answer === undefined) return Effect.succeedNone
-    if (typeof answer !== "function") return Effect.succeedSome(reservationOf(answer))
     let held: Held | undefined
-    const asked = answer(Duration.infinity, (reservation) => {
+    const asked = askOf(store.reserve(cost, clock))(Duration.infinity, (reservation) => {
       held = reservation
     })
     // Tokens that arrive after the caller stopped waiting go back.

@@ -1,6 +1,7 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { clockOf, withClock } from "../../internal/clock.ts"
+import { withClock } from "../../internal/clock.ts"
+import { askOf } from "../../quota/internal/reservation.ts"
 import type { Ask, Reservation, RetryQuotaStore, Shortage } from "../../RetryQuotaStore.ts"
 import { close, isClose, same, within } from "./law.ts"
 import { ran, type Time, turns } from "./time.ts"
@@ -36,13 +37,7 @@ export class Asker {
 
   /** Asks, and in the same step holds what is granted immediately. Returns why it holds nothing, if the store says so. */
   asks(store: RetryQuotaStore, cost: number, patience = forever): Effect.Effect<Shortage> {
-    return Effect.withFiber((fiber) => {
-      const answer = store.reserve(cost, clockOf(fiber))
-      if (typeof answer === "function") return answer(patience, this.hold)
-      if (answer === undefined) return Effect.succeed("refused")
-      this.hold(answer)
-      return Effect.succeed(undefined)
-    })
+    return Effect.clockWith((clock) => askOf(store.reserve(cost, clock))(patience, this.hold))
   }
 
   /** Rejects more tokens than it asked for, and any defect. */
