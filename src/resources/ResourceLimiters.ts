@@ -168,18 +168,16 @@ const gatesOf = <R>(options: Options<R>) => {
 }
 
 /** How resources are made; valid. */
-const recipeOf = <R>({ hedge, limiter = {}, quota = {}, ...options }: Options<R>) => {
-  return {
-    quota: byKey(quota, (input: RetryQuota.Options | QuotaLayer<R>) => isLayer<R>(input) ? input : validStore(input)),
-    /** `undefined` where nothing is limited. */
-    limiter: limiter === "unlimited"
-      ? undefined
-      : byKey(limiter, (input: AdaptiveRateLimiter.Options = {}) => Adaptive.validated(input)),
-    gates: gatesOf(options),
-    hedge: byKey(hedge, (input: Hedge.Options = {}) => validHome(input)),
-    isHedged: hedge !== undefined
-  }
-}
+const recipeOf = <R>({ hedge, limiter = {}, quota = {}, ...options }: Options<R>) => ({
+  quota: byKey(quota, (input: RetryQuota.Options | QuotaLayer<R>) => isLayer<R>(input) ? input : validStore(input)),
+  /** `undefined` where nothing is limited. */
+  limiter: limiter === "unlimited"
+    ? undefined
+    : byKey(limiter, (input: AdaptiveRateLimiter.Options = {}) => Adaptive.validated(input)),
+  gates: gatesOf(options),
+  hedge: byKey(hedge, (input: Hedge.Options = {}) => validHome(input)),
+  isHedged: hedge !== undefined
+})
 
 type Recipe<R> = ReturnType<typeof recipeOf<R>>
 

@@ -83,9 +83,6 @@ export const validCall = (check: Checks, options: Inputs<typeof hedgeOptions>): 
   return {
     ...valid,
     after: isQuantile(after) ? after : delayOf(check, "after", after),
-    react: reactTo(isRetryable),
-    spacingMillis: 0,
-    waitsOut: false,
-    release: undefined
+    react: reactTo(isRetryable)
   }
 }

@@ -77,12 +77,12 @@ type Reaction = "next" | number | "stop" | "final"
 export interface HedgeOptions extends Omit<Options.Valid<typeof hedgeOptions>, "isRetryable"> {
   readonly after: number | AtQuantile
   readonly react: (error: unknown, info: RetryInfo | undefined) => Reaction
-  /** How long after the last send a hedge may leave at the earliest; 0 for no such limit. */
-  readonly spacingMillis: number
-  /** Whether a server that asks for time gets it even when nothing is in flight. */
-  readonly waitsOut: boolean
+  /** How long after the last send a hedge may leave at the earliest. Default 0: no such limit. */
+  readonly spacingMillis?: number
+  /** Whether a server that asks for time gets it even when nothing is in flight. Default: it does not. */
+  readonly waitsOut?: boolean
   /** Disposes of the result of a send that the caller will not see. */
-  readonly release: ((exit: Exit.Exit<unknown, unknown>) => AnyEffect) | undefined
+  readonly release?: ((exit: Exit.Exit<unknown, unknown>) => AnyEffect) | undefined
 }
 
 /** What pays for a send that was made: it is spent when that ends, in whatever way. */
@@ -164,7 +164,7 @@ class Race {
     this.resume = resume
     const { environment: { clock, nowMillis }, home, options } = this
     home.budget.deposit(home.budget.successIncrement, clock)
-    this.delayMillis = Math.max(options.spacingMillis, delayOf(options, home, nowMillis))
+    this.delayMillis = Math.max(options.spacingMillis ?? 0, delayOf(options, home, nowMillis))
     const first = new Sending(0, this.firstPermit())
     this.start(first, this.admitted(first))
     return this.abandoned as Effect.Effect<void>
@@ -229,7 +229,7 @@ class Race {
 
   /** Plans the next hedge. With a spacing, that is one that has not left yet. */
   private plan(delayMillis: number): void {
-    const { atMost, spacingMillis } = this.options
+    const { atMost, spacingMillis = 0 } = this.options
     if (this.isOver || this.isStopped || this.hedges.length >= atMost || delayMillis === Infinity) return
     if (spacingMillis > 0 && [...this.live].some(({ wasSent }) => !wasSent)) return
     const millis = Math.max(spacingMillis, delayMillis)
@@ -379,7 +379,7 @@ class Race {
     this.cancelTimer()
     const delayMillis = reaction === "next" ? 0 : reaction
     const isIdle = this.live.size === 0
-    if (delayMillis === 0 || !isIdle || this.options.waitsOut) this.plan(delayMillis)
+    if (delayMillis === 0 || !isIdle || this.options.waitsOut === true) this.plan(delayMillis)
     this.concludeIfIdle()
   }
 

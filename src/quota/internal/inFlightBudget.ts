@@ -1,6 +1,6 @@
-import { callable, checksOf } from "../../internal/checks.ts"
+import { checksOf } from "../../internal/checks.ts"
 import { tokenEpsilon } from "../../internal/math/tokenBucket.ts"
-import { count, inCode, type Inputs, share, validOptions } from "../../internal/options.ts"
+import { count, functionOf, type Inputs, optional, share, validOptions } from "../../internal/options.ts"
 import { guarded } from "../../internal/tryGet.ts"
 import type { Reservation, RetryQuotaStore } from "../../RetryQuotaStore.ts"
 import type { Pass, SendGate } from "../../SendGate.ts"
@@ -13,15 +13,14 @@ type Most = (underWay: Pick<InFlightStore, "sends" | "firstSends" | "retries">) 
 export const inFlightOptions = {
   share: share(0.2),
   atLeast: count(0, 3),
-  most: inCode
+  most: optional(functionOf<Most>("a function of the sends in progress"))
 }
 
 /** The rule in the options, checked. */
 export const validInFlight = (options: Inputs<typeof inFlightOptions>): Most => {
   const check = checksOf("RetryBudget.inFlight", options)
-  const { atLeast, share } = validOptions(check, inFlightOptions, options)
-  if (options.most === undefined) return ({ sends }) => Math.max(atLeast, Math.floor(share * sends + tokenEpsilon))
-  const most = callable(check, "most", options.most, "a function of the sends in progress")
+  const { atLeast, most, share } = validOptions(check, inFlightOptions, options)
+  if (most === undefined) return ({ sends }) => Math.max(atLeast, Math.floor(share * sends + tokenEpsilon))
   return options.share === undefined && options.atLeast === undefined
     ? guarded<Most>((underWay) => most(underWay) || 0, () => 0)
     : check.reject("most", most, "undefined if share or atLeast is given")

@@ -11,7 +11,6 @@ import { askOf, patienceUntil } from "./reservation.ts"
 export class ReplaceableStore extends DelegatingStore {
   /** Done when those who wait have to ask again. */
   private changed = Deferred.makeUnsafe<"changed">()
-  private readonly refreshing = Effect.suspend(() => this.store.refresh ?? Effect.void)
 
   constructor(
     /** Where the tokens are. */
@@ -21,7 +20,7 @@ export class ReplaceableStore extends DelegatingStore {
   }
 
   override get refresh(): Effect.Effect<void> {
-    return this.refreshing
+    return Effect.suspend(() => this.store.refresh ?? Effect.void)
   }
 
   override reserve(cost: number, clock: Clock.Clock): Reservation | undefined | Ask {
