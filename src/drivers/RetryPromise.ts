@@ -17,6 +17,7 @@ import { compiledOf } from "../engine/policy/policy.ts"
 import * as AdaptiveRateLimiter from "../gates/AdaptiveRateLimiter.ts"
 import { checksOf, rejectUnknown } from "../internal/checks.ts"
 import { monotonicMillis } from "../internal/clock.ts"
+import { remembering } from "../internal/remembering.ts"
 import { warnUnshared } from "../internal/sharing.ts"
 import type { Limiters } from "../resources/ResourceLimiters.ts"
 import * as RetryQuota from "../RetryQuota.ts"
@@ -153,16 +154,11 @@ export const make = <R>(policy: Policy<R>, ...[passed]: Needing<R, Options>): Re
 }
 
 /** What the calls with a policy share if their context provides nothing. */
-const shared = new WeakMap<Policy<unknown>, ReturnType<typeof completed>>()
-
-const sharedOf = (policy: Policy<unknown>) => {
-  let found = shared.get(policy)
-  if (found === undefined) {
-    shared.set(policy, found = completed(policy, {}))
-    watch(policy, found.owned, none, "policy object for retryPromise. Keep the policy in a constant")
-  }
-  return found
-}
+const sharedOf = /* @__PURE__ */ remembering((policy: Policy<unknown>) => {
+  const made = completed(policy, {})
+  watch(policy, made.owned, none, "policy object for retryPromise. Keep the policy in a constant")
+  return made
+})
 
 /**
  * Calls a function, and repeats the call as the policy says, until it returns a value.

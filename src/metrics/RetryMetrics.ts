@@ -23,6 +23,7 @@ import { checksOf } from "../internal/checks.ts"
 import { awsThrottlingCodes, brokenCodes, neverSentCodes, timeoutCodes } from "../internal/classification/errorCodes.ts"
 import { monotonicMillis } from "../internal/clock.ts"
 import { count, validOptions } from "../internal/options.ts"
+import { remembering } from "../internal/remembering.ts"
 import { shared } from "../internal/shared.ts"
 import { look } from "../internal/tryGet.ts"
 import {
@@ -321,14 +322,9 @@ class Registered {
   }
 }
 
-const registries = new WeakMap<object, Registered>()
+const registeredAt = /* @__PURE__ */ remembering(() => new Registered())
 
-const registeredIn = (context: Caller): Registered => {
-  const registry = Context.get(context, Metric.MetricRegistry)
-  let registered = registries.get(registry)
-  if (registered === undefined) registries.set(registry, registered = new Registered())
-  return registered
-}
+const registeredIn = (context: Caller): Registered => registeredAt(Context.get(context, Metric.MetricRegistry))
 
 /** The caller's clock, in milliseconds. */
 const now = (context: Caller): number => monotonicMillis(Context.get(context, Clock.Clock))

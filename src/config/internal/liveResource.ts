@@ -5,6 +5,7 @@ import { noDelay } from "../../engine/delay.ts"
 import { compiledOf } from "../../engine/policy/policy.ts"
 import { monotonicMillis } from "../../internal/clock.ts"
 import { Entry as Kept, Keyed } from "../../internal/keyed.ts"
+import { remembering } from "../../internal/remembering.ts"
 import type { AnyContext } from "../../internal/shared.ts"
 import { warn, warnUnsharedQuotas } from "../../internal/sharing.ts"
 import type { MemoryStore } from "../../quota/internal/memoryStore.ts"
@@ -96,17 +97,12 @@ export class LiveResource extends Kept {
 
   private versionOf({ isOff, parts: options, policy }: Entry): Version {
     const compiled = compiledOf(policy)
-    // A context never changes: those shared by many calls are built once.
-    const cache = new WeakMap<AnyContext, AnyContext>()
     return {
       compiled: isOff
         ? { ...compiled, maxAttempts: 1 }
         : { ...compiled, adjusts: [...compiled.adjusts, (delayMillis) => this.isOff ? noDelay : delayMillis] },
-      around: (context) => {
-        let around = cache.get(context)
-        if (around === undefined) cache.set(context, around = this.with(this.on(options), context))
-        return around
-      }
+      // A context never changes: those shared by many calls are built once.
+      around: remembering((context: AnyContext) => this.with(this.on(options), context))
     }
   }
 

@@ -1,4 +1,5 @@
 import type * as Fiber from "effect/Fiber"
+import { remembering } from "../../internal/remembering.ts"
 import { get } from "../../internal/tryGet.ts"
 
 /** Keeps the abort controller of a response alive while its body is read. */
@@ -25,14 +26,10 @@ const listening = (signal: AbortSignal) => {
   }
 }
 
-const listens = new WeakMap<AbortSignal, ReturnType<typeof listening>>()
+const listeningTo = /* @__PURE__ */ remembering(listening)
 
 /** Calls the listener when the signal is aborted, until the returned function is called. */
-const listen = (signal: AbortSignal, listener: () => void): () => void => {
-  const existing = listens.get(signal) ?? listening(signal)
-  listens.set(signal, existing)
-  return existing(listener)
-}
+const listen = (signal: AbortSignal, listener: () => void): () => void => listeningTo(signal)(listener)
 
 /** Interrupts the fiber when the signal is aborted, unless the fiber has already ended. */
 export const interruptedBy = (signal: AbortSignal) => (fiber: Fiber.Fiber<unknown, unknown>): void => {

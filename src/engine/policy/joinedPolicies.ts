@@ -1,3 +1,4 @@
+import { remembering } from "../../internal/remembering.ts"
 import * as Compiling from "../compiled.ts"
 import { chain, Decider } from "../decider.ts"
 import type { Failing } from "../delay.ts"
@@ -157,13 +158,3 @@ export const choosing = (compiledFor: (failing: Failing) => Compiling.Compiled):
     return choosing((failing) => lifted(compiledFor(failing)))
   }
 })
-
-/** The same result for the same input. */
-export const remembering = <A extends object, B>(make: (a: A) => B) => {
-  const made = new WeakMap<A, B>()
-  return (a: A): B => {
-    const found = made.get(a) ?? make(a)
-    made.set(a, found)
-    return found
-  }
-}

@@ -13,6 +13,7 @@ import * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import { causesOf } from "../../internal/classification/errorCodes.ts"
 import { clockOf, monotonicMillis } from "../../internal/clock.ts"
+import { remembering } from "../../internal/remembering.ts"
 import { get, short } from "../../internal/tryGet.ts"
 
 /**
@@ -47,13 +48,7 @@ export interface Connect {
 }
 
 /** The turns of existing connections. */
-const turnsByClient = new WeakMap<Redis.Redis["Service"], Batches>()
-
-const turnsOf = (redis: Redis.Redis["Service"]): Batches => {
-  const turns = turnsByClient.get(redis) ?? new Batches()
-  turnsByClient.set(redis, turns)
-  return turns
-}
+const turnsOf = /* @__PURE__ */ remembering((_: Redis.Redis["Service"]) => new Batches())
 
 /** The existing connection. */
 export const connected: Effect.Effect<Connect, never, Redis.Redis> = Redis.Redis.useSync((redis) => ({

@@ -8,6 +8,7 @@ import { BoundedLabels, others } from "../../internal/boundedLabels.ts"
 import { type Checks, checks, checksOf, rejectUnknown } from "../../internal/checks.ts"
 import { isObject } from "../../internal/invalidField.ts"
 import { type Inputs, readOptions } from "../../internal/options.ts"
+import { remembering } from "../../internal/remembering.ts"
 import { warn } from "../../internal/sharing.ts"
 import { type StoreOptions, validStore } from "../../quota/internal/memoryStore.ts"
 import { askOf, Taken, uncounted } from "../../quota/internal/reservation.ts"
@@ -198,13 +199,11 @@ export const validated = (options: Options): Valid => {
 const maxResources = 100
 
 /** The resources seen by the metrics of a registry. */
-const seen = new WeakMap<object, BoundedLabels>()
+const seenIn = /* @__PURE__ */ remembering(() => new BoundedLabels(maxResources, others))
 
 /** What the metrics call the quota. */
 const resourceOf = (name: string, context: Context.Context<never>): string => {
-  const registry = Context.get(context, Metric.MetricRegistry)
-  const labels = seen.get(registry) ?? new BoundedLabels(maxResources, others)
-  seen.set(registry, labels)
+  const labels = seenIn(Context.get(context, Metric.MetricRegistry))
   return labels.of(Context.get(context, CurrentResource) ?? name)
 }
 
