@@ -73,7 +73,8 @@ export default defineConfig(({ mode }) => ({
   test: {
     projects: mode === "peers" ?
       [
-        project("peers", { include: peers, exclude: measuring, maxWorkers: 2 }),
+        // They wait for half of the time.
+        project("peers", { include: peers, exclude: measuring, maxWorkers: 3 }),
         project("measuring", { include: measuring, maxWorkers: 1 })
       ] :
       [

@@ -5,7 +5,6 @@ import type * as Scope from "effect/Scope"
 import type { RetryQuotaStore } from "../RetryQuotaStore.ts"
 import type { SendGate } from "../SendGate.ts"
 import { clockOf, monotonicMillis } from "./clock.ts"
-import { remembering } from "./remembering.ts"
 import type { AnyContext } from "./shared.ts"
 import { look } from "./tryGet.ts"
 
@@ -26,7 +25,13 @@ interface Dropped {
  * What was dropped, by what it was, and `undefined` for what was said. Each test has its own `TestClock`, so tests never
  * add up.
  */
-const of = /* @__PURE__ */ remembering((_: Clock.Clock) => new Map<string, Dropped | undefined>())
+const droppedByClock = new WeakMap<Clock.Clock, Map<string, Dropped | undefined>>()
+
+const of = (clock: Clock.Clock): Map<string, Dropped | undefined> => {
+  const found = droppedByClock.get(clock) ?? new Map()
+  droppedByClock.set(clock, found)
+  return found
+}
 
 /** Warns once per clock, with the loggers of the context. */
 export const warn = ({ clock, context }: Around, message: string): void => {
