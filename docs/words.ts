@@ -6,12 +6,11 @@ import { groups, wordsOf } from "./site/pages.js"
 const root = new URL("../", import.meta.url)
 
 /** Lower them when pages get shorter. */
-export const limits = { guide: 1000, guides: 19_600, all: 36_500 }
+export const limits = { guide: 1000, guides: 19_500, all: 36_500 }
 
 /** Guides that are still longer, by their words: no page may join them, none may grow. */
 export const longer: Readonly<Record<string, number>> = {
   "docs/cli.md": 1184,
-  "docs/fleet.md": 1015,
   "docs/migrating.md": 1690
 }
 

@@ -100,7 +100,7 @@ const held: Record<string, ReadonlyArray<Row>> = {
   "docs/effect-errors.md": [
     ["is retried only by `withMaybeRetryable`", "test/core/RetryPolicy.test.ts: whileRetryable retries what is safe"],
     ["| error, by its `reason` | retried | why |", "test/core/EffectErrors.test.ts: as Effect makes it"],
-    ["is retryable only as a `TransportError`", "test/core/EffectErrors.test.ts: AiError"],
+    ["is retryable only with the reason `TransportError`", "test/core/EffectErrors.test.ts: AiError"],
     ["| `HttpClientError` | GET and the like |", "test/core/EffectErrors.test.ts: HttpClientError"],
     ["| `PlatformError` | retried | why |", "test/core/EffectPlatformErrors.test.ts: PlatformError"],
     ["| `SocketError` | retried | why |", "test/core/EffectPlatformErrors.test.ts: SocketError and RpcClientError"],
@@ -108,7 +108,7 @@ const held: Record<string, ReadonlyArray<Row>> = {
   ],
   "docs/extending.md": [
     ["| contract | question | asked | ours |", "test/core/Contracts.test.ts: is asked before every send"],
-    ["settles what it holds exactly once", "test/core/Contracts.test.ts: leaves no pass unsettled, at any step"]
+    ["is settled exactly once", "test/core/Contracts.test.ts: leaves no pass unsettled, at any step"]
   ],
   "docs/limits.md": [
     ["is asked before every send of a call", "test/core/Contracts.test.ts: is asked before every send"],

@@ -10,3 +10,8 @@ export const budget = (full: number, few = Math.ceil(full / 10)): number => isFu
 /** The first of these. */
 export const firstOf = <A>(all: ReadonlyArray<A>, few?: number): ReadonlyArray<A> =>
   all.slice(0, budget(all.length, few))
+
+/** Registers tests that only the gate runs. */
+export const onlyInFull = (register: () => void): void => {
+  if (isFull) register()
+}

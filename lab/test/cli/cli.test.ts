@@ -15,7 +15,7 @@ import {
   writeFileSync
 } from "node:fs"
 import { join } from "node:path"
-import { budget, firstOf } from "../../../test/utils/budget.ts"
+import { budget, firstOf, onlyInFull } from "../../../test/utils/budget.ts"
 import { inputOf, retrying } from "../utils/simulate.ts"
 import { folder, good, lab, run } from "./commandLine.ts"
 
@@ -916,16 +916,18 @@ describe("progress", () => {
     assert.match(shown.at(-2)!, /^█{20} 100 %, [\d.]+ s: retry once, with other capacities$/)
   })
 
-  it("is one share of all that is planned, which never falls, with the time that went by", async () => {
-    const args = ["compare", briefFile, "--policy", "none", "--policy", "awsStandard", "--runs", "2"]
-    const { progress } = await run(args, { onProgress: () => {} })
-    const found = progress.flatMap((text) => [...text.matchAll(/ (\d+) %, ([\d.]+) (s|min)/g)])
-    const shares = found.map(([, share]) => Number(share))
-    assert.isAbove(shares.length, 5)
-    assert.deepStrictEqual(shares, [...shares].sort((a, b) => a - b))
-    assert.isAbove(shares.at(-1)!, 80)
-    const times = found.map(([, , time, unit]) => Number(time) * (unit === "s" ? 1 : 60))
-    assert.deepStrictEqual(times, [...times].sort((a, b) => a - b))
+  onlyInFull(() => {
+    it("is one share of all that is planned, which never falls, with the time that went by", async () => {
+      const args = ["compare", briefFile, "--policy", "none", "--policy", "awsStandard", "--runs", "2"]
+      const { progress } = await run(args, { onProgress: () => {} })
+      const found = progress.flatMap((text) => [...text.matchAll(/ (\d+) %, ([\d.]+) (s|min)/g)])
+      const shares = found.map(([, share]) => Number(share))
+      assert.isAbove(shares.length, 5)
+      assert.deepStrictEqual(shares, [...shares].sort((a, b) => a - b))
+      assert.isAbove(shares.at(-1)!, 80)
+      const times = found.map(([, , time, unit]) => Number(time) * (unit === "s" ? 1 : 60))
+      assert.deepStrictEqual(times, [...times].sort((a, b) => a - b))
+    })
   })
 
   it("is not shown elsewhere", async () => {

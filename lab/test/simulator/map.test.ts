@@ -1,7 +1,7 @@
 import * as Simulator from "@effect-retry/lab/Simulator"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import { budget, firstOf } from "../../../test/utils/budget.ts"
+import { budget, firstOf, onlyInFull } from "../../../test/utils/budget.ts"
 import { Chance } from "../../src/simulator/chance.ts"
 import { inputOf, retrying } from "../utils/simulate.ts"
 
@@ -200,13 +200,17 @@ describe("Simulator.verdict", () => {
       }
     }))
 
-  it.live("is no collapse where a longer run recovers: an outage that the quotas of 100 processes keep up for minutes", () =>
-    Effect.gen(function*() {
-      const scenario = yield* Simulator.decode(inputOf("outage", { fleet: { processes: 100, policy: "awsStandard" } }))
-      assert.strictEqual(yield* Simulator.verdict(scenario, { runs: 1 }), "limps")
-      const long = yield* Simulator.decode({ ...scenario, duration: "600 seconds" })
-      assert.strictEqual(yield* Simulator.verdict(long, { runs: 1 }), "recovers")
-    }))
+  onlyInFull(() => {
+    it.live("is no collapse where a longer run recovers: an outage that the quotas of 100 processes keep up for minutes", () =>
+      Effect.gen(function*() {
+        const scenario = yield* Simulator.decode(
+          inputOf("outage", { fleet: { processes: 100, policy: "awsStandard" } })
+        )
+        assert.strictEqual(yield* Simulator.verdict(scenario, { runs: 1 }), "limps")
+        const long = yield* Simulator.decode({ ...scenario, duration: "600 seconds" })
+        assert.strictEqual(yield* Simulator.verdict(long, { runs: 1 }), "recovers")
+      }))
+  })
 
   it.live("is about most of the runs, each with its own seed", () =>
     Effect.gen(function*() {

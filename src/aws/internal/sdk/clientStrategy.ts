@@ -3,6 +3,7 @@ import * as Clock from "effect/Clock"
 import type * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import type { Compiled } from "../../../engine/compiled.ts"
 import { isRetryable } from "../../../engine/verdict.ts"
@@ -164,10 +165,11 @@ export class SdkStrategy implements Smithy.RetryStrategyV2 {
 
   recordSuccess(token: Smithy.RetryToken): void {
     if (!this.owns(token)) return
-    Effect.runForkWith(this.context)(Effect.catchCause(
-      this.service.recordSuccess(token.token),
-      (cause) => Effect.logDebug("a success was not recorded", cause)
-    ))
+    // Immediately: the fiber of the call may be interrupted in the next step.
+    const exit = Effect.runSyncExitWith(this.context)(this.service.recordSuccess(token.token))
+    if (Exit.isFailure(exit)) {
+      Effect.runForkWith(this.context)(Effect.logDebug("a success was not recorded", exit.cause))
+    }
   }
 
   private owns(token: Smithy.RetryToken): token is SdkToken {
