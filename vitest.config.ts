@@ -73,8 +73,7 @@ export default defineConfig(({ mode }) => ({
   test: {
     projects: mode === "peers" ?
       [
-        // They wait for half of the time.
-        project("peers", { include: peers, exclude: measuring, maxWorkers: 3 }),
+        project("peers", { include: peers, exclude: measuring, maxWorkers: 2 }),
         project("measuring", { include: measuring, maxWorkers: 1 })
       ] :
       [
