@@ -337,7 +337,7 @@ describe("HttpClientError", () => {
     ["`DecodeError`", received(HttpClientError.DecodeError, 200, new SyntaxError("no JSON")), "No", "No"],
     ["... the body was cut off", received(HttpClientError.DecodeError, 200, terminated), "Yes", "Maybe"],
     [
-      "... of a response with a status above",
+      "... of a response with a retried status",
       received(HttpClientError.DecodeError, 503, new SyntaxError("no JSON")),
       "Yes",
       "Maybe"

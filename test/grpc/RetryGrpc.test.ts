@@ -91,7 +91,7 @@ describe("the table of statuses", () => {
 
   it("is in docs/grpc.md", () => {
     const page = fs.readFileSync(new URL("../../docs/grpc.md", import.meta.url), "utf8")
-    assert.include(page, "| `UNKNOWN`, `INTERNAL`, `ABORTED` by a network failure, their `cause` | Yes | Yes | Maybe |")
+    assert.include(page, "| `UNKNOWN`, `INTERNAL`, `ABORTED` whose `cause` is a network failure | Yes | Yes | Maybe |")
     for (const [name, , , any, ifIdempotent, ifNot] of rows) {
       if (any === "unknown" || name.startsWith("...")) continue
       assert.match(page, new RegExp(`\\| \`${name}\` \\| ${any} \\| ${ifIdempotent} \\| ${ifNot}\\b`))
