@@ -62,6 +62,13 @@ const alone = [
   "test/examples/{outageNow,sharing}.test.ts"
 ]
 
+/** Comparisons and simulations that take long: with LAWS=full, as the gate runs them, and not in the small run. */
+const long = process.env["LAWS"] === "full" ? [] : [
+  "lab/test/simulator/{anchors,concurrency,demo,overload}.test.ts",
+  "lab/test/cli/threads.test.ts",
+  "test/gates/SmithyRateLimiter.test.ts"
+]
+
 const project = (
   name: string,
   test: TestProjectInlineConfiguration["test"]
@@ -80,7 +87,7 @@ export default defineConfig(({ mode }) => ({
         project("alone", { include: alone }),
         project("shared", {
           include: tests,
-          exclude: [...alone, ...peers],
+          exclude: [...alone, ...peers, ...long],
           isolate: false,
           sequence: { groupOrder: 1 }
         })
