@@ -23,7 +23,7 @@ describe("differential: AdaptiveRateLimiter and DefaultRateLimiter of @smithy/co
   const timers = DefaultRateLimiter as unknown as { setTimeoutFn: (resolve: () => void, delay: number) => void }
   const { setTimeoutFn } = timers
 
-  for (const seed of Array.from({ length: budget(40, 2) }, (_, i) => i)) {
+  for (const seed of Array.from({ length: budget(40, 6) }, (_, i) => i)) {
     it.effect(`seed ${seed}: the same rates, capacities and waits over 200 steps`, () =>
       Effect.gen(function*() {
         // The SDK treats a time of 0 as none.

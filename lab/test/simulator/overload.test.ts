@@ -1,7 +1,7 @@
 import * as Simulator from "@effect-retry/lab/Simulator"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import { budget, firstOf, onlyInFull } from "../../../test/utils/budget.ts"
+import { budget, firstOf } from "../../../test/utils/budget.ts"
 import { InvalidScenario } from "../../src/simulator/problem.ts"
 import { inputOf, simulate, simulateInput } from "../utils/simulate.ts"
 
@@ -244,15 +244,13 @@ describe("noisy-neighbor: a job in the same process asks for more than the capac
       assert.isBelow(none.reports, 5)
     }))
 
-  onlyInFull(() => {
-    it.live("spread over ten processes it helps little: few calls wait in the same line", () =>
-      Effect.gen(function*() {
-        const critical = yield* served({ processes: 10 })
-        const equal = yield* served({ processes: 10, criticality: "sheddable" })
-        assert.isAbove(critical.shop, equal.shop)
-        assert.isBelow(critical.shop, 90)
-      }))
-  })
+  it.live("spread over ten processes it helps little: few calls wait in the same line", () =>
+    Effect.gen(function*() {
+      const critical = yield* served({ processes: 10 })
+      const equal = yield* served({ processes: 10, criticality: "sheddable" })
+      assert.isAbove(critical.shop, equal.shop)
+      assert.isBelow(critical.shop, 90)
+    }))
 })
 
 describe("cool-down-herd: one hint brings all callers back at the same moment", () => {
@@ -267,17 +265,15 @@ describe("cool-down-herd: one hint brings all callers back at the same moment", 
   const hinted = [...steps.slice(0, 3), "honorRetryAfter", steps[3]]
 
   // Source of the bands: the simulator that the mechanisms were compared on; 0.0001 to 0.005 throttles a call.
-  onlyInFull(() => {
-    it.live(
-      "a cool-down in each of a hundred processes sends almost nothing, and all come back in order",
-      () =>
-        Effect.gen(function*() {
-          const { served, throttles } = yield* herd(100, { steps, coolDown: {} }, seeds)
-          assert.isAbove(served, 99)
-          assert.isAtMost(throttles, 0.006)
-        })
-    )
-  })
+  it.live(
+    "a cool-down in each of a hundred processes sends almost nothing, and all come back in order",
+    () =>
+      Effect.gen(function*() {
+        const { served, throttles } = yield* herd(100, { steps, coolDown: {} }, seeds)
+        assert.isAbove(served, 99)
+        assert.isAtMost(throttles, 0.006)
+      })
+  )
 
   it.live(
     "calls that follow their hints without a cool-down come back at one moment, and keep a hundred processes down",
@@ -346,21 +342,18 @@ describe("two-fleets: one has a limit, the other has none", () => {
 })
 
 describe("what a limit does badly", () => {
-  onlyInFull(() => {
-    it.live(
-      "thin-fleet: a thousand processes with a call in five seconds learn too little; a throttle helps there",
-      () =>
-        Effect.gen(function*() {
-          const limit = mean((yield* runs("thin-fleet", {}, {}, few)).map((result) => share(first(result)))) /
-            (110 / 120)
-          const policy = { steps, concurrency: {}, throttle: {} }
-          const both = mean((yield* runs("thin-fleet", { policy }, {}, few)).map((result) => share(first(result)))) /
-            (110 / 120)
-          assert.closeTo(limit, 81, 5)
-          assert.isAbove(both, limit + 3)
-        })
-    )
-  })
+  it.live(
+    "thin-fleet: a thousand processes with a call in five seconds learn too little; a throttle helps there",
+    () =>
+      Effect.gen(function*() {
+        const limit = mean((yield* runs("thin-fleet", {}, {}, few)).map((result) => share(first(result)))) / (110 / 120)
+        const policy = { steps, concurrency: {}, throttle: {} }
+        const both = mean((yield* runs("thin-fleet", { policy }, {}, few)).map((result) => share(first(result)))) /
+          (110 / 120)
+        assert.closeTo(limit, 81, 5)
+        assert.isAbove(both, limit + 3)
+      })
+  )
 
   for (const processes of firstOf([2000], 0)) {
     it.live(`thin-fleet: ${processes} processes learn less, and serve 71 % of the possible`, () =>
